@@ -1,0 +1,1 @@
+"""What the figures share: state and query, controls, heatmaps, readouts, card, palette."""

@@ -1,0 +1,226 @@
+"""The card: one layout for all figures, and the way a change of state travels through it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+import panel as pn
+import param
+
+from figures.shared.controls import Button, button
+from figures.shared.readouts import Readout, fixed, strip
+from figures.shared.state import FigureState
+from figures.shared.styles import CARD, CHIP, CHIPS, CONTROL, FLOW, HEADER, PANEL, PANELS, PROSE, READOUTS
+
+
+class Table(NamedTuple):
+    """A matrix under its name, for the data twin of a plot."""
+
+    name: str
+    rows: Sequence[str]
+    columns: Sequence[str]
+    values: np.ndarray
+
+
+class Card(pn.viewable.Viewer):
+    """A figure as the reader meets it: title, scenes, controls, readouts, panels, one sentence of result.
+
+    A subclass sets the class attributes, builds `controls()` and `panels()` once, and says what follows
+    from the state: `readouts()`, `summary()`, `explanation()`, `tables()`, and `draw()` for the plots.
+
+    On a change of state the readouts are set first and the plots on the next tick, so that the numbers
+    reach the page in a message of their own.
+    """
+
+    number = 0
+    heading = ""
+    prompt = ""
+    state_class: type[FigureState] = FigureState
+    scenes: Mapping[str, Mapping[str, Any]] = {}
+
+    query = param.Dict(default={}, doc="The state that differs from the default, as it stands in a link.")
+
+    def __init__(self, **params: Any) -> None:
+        super().__init__(**params)
+        self.state = self.state_class()
+        self._shown: list[Readout] = []
+        self._drawing = False
+        self._notice = _html(PROSE)
+        self._strip = _html(READOUTS)
+        self._how = _html(PROSE)
+        self._summary = _html(PROSE)
+        self._chips = {name: self._chip(name) for name in self.scenes}
+        self.compute()
+        self._view = self._layout()
+        self._tell()
+        self._paint()
+        self.state.param.watch(self._changed, self.state_class.keys())
+
+    # What a figure says of itself.
+
+    def compute(self) -> None:
+        """Work out everything that follows from the state; the other methods read the results."""
+
+    def controls(self) -> list[Any]:
+        """Return the controls, built once."""
+        raise NotImplementedError
+
+    def panels(self) -> list[Any]:
+        """Return the plots with their captions, built once."""
+        raise NotImplementedError
+
+    def readouts(self) -> list[Readout]:
+        """Return the numbers of the current state."""
+        raise NotImplementedError
+
+    def summary(self) -> str:
+        """Return the current result in one sentence."""
+        raise NotImplementedError
+
+    def explanation(self) -> str:
+        """Return, as HTML, how the selected cell is computed."""
+        return ""
+
+    def tables(self) -> list[Table]:
+        """Return the matrices behind the plots."""
+        return []
+
+    def draw(self) -> None:
+        """Bring the plots up to date."""
+
+    # What the page uses.
+
+    def __panel__(self) -> pn.Column:
+        return self._view
+
+    def load_query(self, pairs: Iterable[Sequence[str]]) -> None:
+        """Set the state from a link, and say what of it could not be used."""
+        notice = self.state.load_query((key, text) for key, text in pairs)
+        self._notice.object = f'<p class="line notice">{escape("From the link: " + notice)}</p>' if notice else ""
+        self._changed()
+
+    def static_html(self) -> str:
+        """Return the figure's numbers as plain HTML."""
+        tables = "".join(_table(table) for table in self.tables())
+        return f"{strip(self._shown)}<p>{escape(self.summary())}</p>{tables}"
+
+    def servable(self, *args: Any, **kwargs: Any) -> Any:
+        """Show the figure alone under ``panel serve``, in the state of the address."""
+        location = pn.state.location
+        if location is not None:
+            name = type(self).__module__.rsplit(".", 1)[-1] + "."
+            given = location.query_params.items()
+            self.load_query([(key.removeprefix(name), str(text)) for key, text in given if key.startswith(name)])
+        return super().servable(*args, **kwargs)
+
+    # How a change travels.
+
+    def _changed(self, *_: Any) -> None:
+        self.compute()
+        self._tell()
+        self.query = self.state.query()
+        if self._drawing:
+            return
+        document = pn.state.curdoc
+        if document is None:
+            self._paint()
+        else:
+            self._drawing = True
+            document.add_next_tick_callback(self._paint)
+
+    def _tell(self) -> None:
+        readouts = self.readouts()
+        self._strip.object = strip(readouts, self._shown)
+        self._shown = readouts
+
+    def _paint(self) -> None:
+        self._drawing = False
+        self.draw()
+        self._how.object = self.explanation()
+        self._summary.object = f'<p class="line">{escape(self.summary())}</p>'
+        for name, chip in self._chips.items():
+            chip.pressed = self._in_scene(name)
+
+    # Scenes.
+
+    def set_scene(self, name: str) -> None:
+        """Put the figure in the state of a scene; what the scene does not name takes its default."""
+        defaults = {key: self.state.param[key].default for key in self.state_class.keys()}  # noqa: SIM118
+        self.state.param.update(**{**defaults, **self.scenes[name]})
+
+    def _in_scene(self, name: str) -> bool:
+        keys = [key for key in self.state_class.keys() if key not in self.view_keys]  # noqa: SIM118
+        scene = self.scenes[name]
+        return all(getattr(self.state, key) == scene.get(key, self.state.param[key].default) for key in keys)
+
+    #: Keys that say what is looked at, not what is computed: a scene stays the same scene without them.
+    view_keys: tuple[str, ...] = ()
+
+    def _chip(self, name: str) -> Button:
+        return button(name, lambda: self.set_scene(name), stylesheets=[CONTROL, CHIP])
+
+    def _layout(self) -> pn.Column:
+        header = _html(
+            HEADER,
+            f'<div class="kicker">Figure {self.number}</div><h3 class="title">{escape(self.heading)}</h3>'
+            f'<p class="prompt">{escape(self.prompt)}</p>',
+        )
+        self._summary.html_attributes = {"role": "status"}
+        return pn.Column(
+            header,
+            pn.Row(*self._chips.values(), stylesheets=[CHIPS], margin=0),
+            pn.Row(*self.controls(), stylesheets=[FLOW], margin=0),
+            self._notice,
+            self._strip,
+            pn.Row(*self.panels(), stylesheets=[PANELS], margin=0),
+            self._how,
+            self._summary,
+            stylesheets=[CARD],
+            margin=0,
+            sizing_mode="stretch_width",
+        )
+
+
+class Html(pn.pane.HTML):
+    """A piece of HTML whose element takes attributes."""
+
+    html_attributes = param.Dict(default={})
+
+    _rename = {"html_attributes": "html_attributes"}  # noqa: RUF012
+
+
+def _html(style: str, text: str = "") -> Html:
+    return Html(text, stylesheets=[style], margin=0, sizing_mode="stretch_width", disable_math=True)
+
+
+def html(text: str) -> Html:
+    """Return a piece of prose inside a card."""
+    return _html(PROSE, text)
+
+
+def panel(plot: Any, caption: Html) -> pn.Column:
+    """Return a plot with its caption."""
+    return pn.Column(pn.pane.Bokeh(plot, margin=0), caption, stylesheets=[PANEL], margin=0)
+
+
+def scale(name: str, colours: Sequence[str], low: str, high: str) -> str:
+    """Return the key to a colour scale as HTML."""
+    stops = ", ".join(colours)
+    return f'<div class="scale">{escape(name)} {escape(low)} <i style="background:linear-gradient(90deg,{stops})"></i> {escape(high)}</div>'
+
+
+def _table(table: Table) -> str:
+    head = "".join(f"<th scope=col>{escape(name)}</th>" for name in table.columns)
+    body = "".join(
+        f"<tr><th scope=row>{escape(name)}</th>"
+        + "".join(f'<td data-value="{escape(json.dumps(float(v)))}">{escape(fixed(float(v)))}</td>' for v in row)
+        + "</tr>"
+        for name, row in zip(table.rows, table.values, strict=True)
+    )
+    return f"<table><caption>{escape(table.name)}</caption><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+

@@ -1,0 +1,47 @@
+"""Colours with a meaning, the same in every figure, in the equations and in the text.
+
+Each colour of the plots keeps its contrast on the light page and on the dark one, so a drawn figure
+needs no second version; what does depend on the scheme (ink, hairlines, backgrounds) is CSS.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from bokeh.palettes import Cividis256
+
+# Okabe and Ito's colours, told apart with every kind of colour vision.
+QUERY = "#0072B2"
+KEY = "#D55E00"
+VALUE = "#009E73"
+
+MASKED = "#a8a6a1"
+NEUTRAL = "#808080"
+
+# Blue - white - red, with the end colours as far apart in lightness as in hue.
+_DIVERGING = ((33, 102, 172), (146, 197, 222), (247, 247, 247), (244, 165, 130), (178, 24, 43))
+
+
+def sequential(values: np.ndarray, low: float, high: float) -> list[str]:
+    """Return cividis colours of an array's values on the fixed scale from `low` to `high`, flattened."""
+    share = np.clip((np.asarray(values, dtype=float).ravel() - low) / (high - low), 0.0, 1.0)
+    return [Cividis256[round(float(s) * 255)] for s in share]
+
+
+def diverging(values: np.ndarray, limit: float) -> list[str]:
+    """Return blue-white-red colours of signed values on the fixed scale from -`limit` to `limit`, flattened."""
+    share = np.clip((np.asarray(values, dtype=float).ravel() / limit + 1) / 2, 0.0, 1.0)
+    stops = np.linspace(0.0, 1.0, len(_DIVERGING))
+    channels = [np.interp(share, stops, [stop[i] for stop in _DIVERGING]) for i in range(3)]
+    return ["#" + "".join(f"{round(float(c)):02x}" for c in rgb) for rgb in zip(*channels, strict=True)]
+
+
+def text_on(colours: list[str]) -> list[str]:
+    """Return, for each background colour, black or white, whichever has the higher contrast (WCAG 2)."""
+    return ["#ffffff" if 1.05 / (luminance(c) + 0.05) > (luminance(c) + 0.05) / 0.05 else "#000000" for c in colours]
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance, 0 to 1, of a colour written ``#rrggbb`` (WCAG 2)."""
+    channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    return float(np.dot([0.2126, 0.7152, 0.0722], linear))

@@ -1,0 +1,77 @@
+"""Readouts: numbers as text for people, with the full value beside it for programs.
+
+Each is an element with ``data-readout`` and ``data-value``, strict JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Readout(NamedTuple):
+    """One number, or one list, that a figure shows."""
+
+    name: str
+    label: str
+    value: Any
+    text: str
+    beside: str = ""
+    wide: bool = False
+
+
+def plain(value: Any) -> Any:
+    """Return a value in Python's own types, so that it is strict JSON; what is not finite becomes None."""
+    if isinstance(value, np.ndarray | list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.bool_ | bool):
+        return bool(value)
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, np.floating | float):
+        return float(value) if np.isfinite(value) else None
+    return value
+
+
+def fixed(value: float, digits: int = 4) -> str:
+    """Return a number with a fixed count of decimals and a true minus sign; an exact zero is ``0``."""
+    if value == 0:
+        return "0"
+    if 0 < abs(value) < 10.0**-digits:
+        return scientific(value)
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def scientific(value: float) -> str:
+    """Return a small number as ``1.1 × 10⁻¹⁶``."""
+    mantissa, exponent = f"{value:.1e}".split("e")
+    raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    return f"{mantissa} × 10{raised}".replace("-", "−")
+
+
+def numbers(values: Sequence[float], digits: int = 4) -> str:
+    """Return a list of numbers, with a fixed count of decimals."""
+    return "  ".join(fixed(float(value), digits) for value in values)
+
+
+def strip(readouts: Sequence[Readout], former: Sequence[Readout] = ()) -> str:
+    """Return the strip of readouts as HTML; what differs from `former` is marked, with its former text."""
+    before = {readout.name: readout for readout in former}
+    return "<dl>" + "".join(_item(readout, before.get(readout.name)) for readout in readouts) + "</dl>"
+
+
+def _item(readout: Readout, former: Readout | None) -> str:
+    value = json.dumps(plain(readout.value), allow_nan=False, ensure_ascii=False)
+    changed = former is not None and former.text != readout.text
+    beside = readout.beside or (f"was {former.text}" if changed and former else "")
+    return (
+        f"<div{' class=wide' if readout.wide else ''}><dt>{escape(readout.label)}</dt>"
+        f'<dd><span class="value{" changed" if changed else ""}" data-readout="{escape(readout.name)}" '
+        f'data-value="{escape(value)}">{escape(readout.text)}</span>'
+        + ("" if readout.wide else f'<span class="beside">{escape(beside)}</span>')
+        + "</dd></div>"
+    )

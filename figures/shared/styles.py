@@ -1,0 +1,138 @@
+"""Style sheets of the cards. Each applies inside one component's shadow root.
+
+The page may set the colours (``--page-…``); where it does not, as in ``panel serve``, the light ones
+given here hold.
+"""
+
+# Set once, on the card; custom properties reach into every shadow root below it.
+CARD = """
+:host {
+  --ink: var(--page-ink, #1c1b19); --muted: var(--page-muted, #66635c); --paper: var(--page-paper, #fcfbf8);
+  --line: var(--page-line, #dcd8cf); --wash: var(--page-wash, #f2efe8); --accent: var(--page-accent, #0b6c8c);
+  --on-accent: var(--page-on-accent, #ffffff); --changed: var(--page-changed, #fff3c4); --warn: var(--page-warn, #8a5a00);
+  --sans: system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Liberation Sans", sans-serif;
+  --mono: ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", "DejaVu Sans Mono", monospace;
+  color: var(--ink); font-family: var(--sans); font-size: 15px; line-height: 1.45;
+  display: flex; flex-direction: column; gap: 14px; width: 100%; margin: 0; container-type: inline-size;
+  -webkit-text-size-adjust: 100%;
+  --bk-axis-line-color: transparent; --bk-major-label-text-color: var(--ink); --bk-text-color: var(--ink);
+  --bk-axis-label-text-color: var(--muted); --bk-grid-line-color: var(--line); --bk-outline-line-color: transparent;
+}
+"""
+
+HEADER = """
+:host { width: 100%; }
+.kicker { font: 600 12px/1.4 var(--sans); letter-spacing: .09em; text-transform: uppercase; color: var(--muted); }
+.title { font: 600 21px/1.3 var(--sans); margin: 2px 0 4px; text-wrap: balance; color: var(--ink); }
+.prompt { margin: 0; color: var(--muted); max-width: 66ch; font: 15px/1.45 var(--sans); }
+"""
+
+# A row that wraps; used for scenes, controls and panels.
+FLOW = """
+:host { display: flex !important; flex-flow: row wrap !important; gap: 12px 20px; align-items: flex-end; width: 100%; }
+"""
+CHIPS = """
+:host { display: flex !important; flex-flow: row wrap !important; gap: 8px; width: 100%; }
+"""
+PANELS = """
+:host { display: flex !important; flex-flow: row wrap !important; gap: 22px 24px; align-items: flex-start;
+  justify-content: flex-start; width: 100%; }
+"""
+PANEL = """
+:host { display: flex; flex-direction: column; gap: 4px; flex: 1 1 288px; min-width: 0; max-width: 340px; }
+@container (max-width: 620px) { :host { max-width: 100%; } }
+"""
+
+CONTROL = """
+:host { font-family: var(--sans); font-size: 15px; color: var(--ink); margin: 0 !important; width: auto; }
+:host([data-label])::before { content: attr(data-label); display: block; font-size: 13px; color: var(--muted);
+  margin-bottom: 4px; line-height: 1.3; }
+.bk-input-group > label, .bk-slider-title { display: none !important; }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+"""
+
+SEGMENTED = """
+.bk-input-group { display: inline-flex !important; flex-direction: row !important; gap: 0 !important;
+  border: 1px solid var(--muted); border-radius: 7px; overflow: clip; background: var(--paper); }
+.bk-input-group > label { display: inline-flex !important; position: relative; align-items: center; margin: 0; cursor: pointer; }
+.bk-input-group > label + label { border-left: 1px solid var(--muted); }
+.bk-input-group input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0; cursor: pointer; }
+.bk-input-group span { padding: 0 13px; min-height: 34px; display: inline-flex; align-items: center; white-space: nowrap; }
+.bk-input-group input:checked + span { background: var(--accent); color: var(--on-accent); }
+.bk-input-group input:focus-visible + span { box-shadow: inset 0 0 0 3px var(--ink), inset 0 0 0 5px var(--paper); }
+@media (pointer: coarse) { .bk-input-group span { min-height: 44px; } }
+"""
+
+FIELD = """
+.bk-input { font: 15px/1 var(--sans) !important; font-variant-numeric: tabular-nums; color: var(--ink) !important;
+  background-color: var(--paper) !important; border: 1px solid var(--muted) !important; border-radius: 7px !important;
+  min-height: 36px !important; height: auto; padding: 0 9px !important; width: auto; box-sizing: border-box; }
+input.bk-input { width: 7.6em; }
+select.bk-input { padding-right: 26px !important; }
+.bk-input:focus { box-shadow: none !important; outline: 3px solid var(--accent); outline-offset: 2px; }
+@media (pointer: coarse) { .bk-input { min-height: 44px !important; } }
+"""
+
+SLIDER = """
+:host { min-width: 180px; flex: 1 1 200px; }
+.noUi-target { height: 6px !important; margin: 15px 12px !important; border: 0; border-radius: 3px; background: var(--line);
+  box-shadow: none; }
+.noUi-handle { width: 24px !important; height: 24px !important; top: -9px !important; right: -12px !important; border-radius: 50%;
+  border: 2px solid var(--paper); background: var(--accent); box-shadow: 0 0 0 1px var(--accent); cursor: grab; }
+.noUi-handle::before, .noUi-handle::after { display: none; }
+.noUi-handle:focus-visible { outline: 3px solid var(--ink); outline-offset: 2px; }
+@media (pointer: coarse) { .noUi-target { margin: 19px 12px !important; }
+  .noUi-touch-area { position: absolute; inset: -12px; width: auto; height: auto; } }
+"""
+
+STEPPER = """
+:host { display: flex !important; flex-direction: row; align-items: flex-end; gap: 8px; }
+"""
+
+CHIP = """
+:host { margin: 0 !important; }
+.bk-btn { font: 14px/1.25 var(--sans) !important; color: var(--ink) !important; background: var(--wash) !important;
+  border: 1px solid var(--line) !important; border-radius: 17px !important; padding: 0 13px !important; min-height: 34px;
+  box-shadow: none !important; white-space: normal; text-align: left; }
+.bk-btn:hover { border-color: var(--muted) !important; }
+.bk-btn[aria-pressed="true"] { border-color: var(--accent) !important; box-shadow: inset 0 0 0 1px var(--accent) !important; }
+.bk-btn:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+@media (pointer: coarse) { .bk-btn { min-height: 44px; border-radius: 22px !important; } }
+"""
+
+READOUTS = """
+:host { width: 100%; container-type: inline-size; }
+dl { margin: 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 10px 18px;
+  border-top: 1px solid var(--line); border-bottom: 1px solid var(--line); padding: 12px 0; }
+dl > div { min-width: 0; }
+dl > div.wide { grid-column: 1 / -1; display: flex; flex-wrap: wrap; gap: 2px 12px; align-items: baseline; }
+dt { font: 13px/1.3 var(--sans); color: var(--muted); }
+dd { margin: 1px 0 0; font-family: var(--sans); font-variant-numeric: tabular-nums; color: var(--ink); }
+dd output, dd .value { font-size: 22px; line-height: 1.2; font-weight: 600; letter-spacing: -.01em; display: inline-block; }
+.wide dt { flex: 0 0 132px; }
+.wide dd { margin: 0; }
+.wide .value { font-size: 15px; font-weight: 500; letter-spacing: 0; font-family: var(--mono); white-space: pre-wrap; font-size: 13.5px; }
+.beside { display: block; font-size: 13px; color: var(--muted); min-height: 1.35em; }
+.value.changed { animation: mark 1.2s ease-out; border-radius: 3px; }
+@keyframes mark { from { background: var(--changed); box-shadow: 0 0 0 4px var(--changed); } }
+@media (prefers-reduced-motion: reduce) { .value.changed { animation: none; text-decoration: underline 2px var(--accent); } }
+"""
+
+PROSE = """
+:host { width: 100%; }
+p, .line { margin: 0; font: 14px/1.5 var(--sans); color: var(--ink); max-width: 80ch; }
+.muted, .muted p { color: var(--muted); }
+.notice { color: var(--warn); }
+.notice:empty { display: none; }
+.how { font-family: var(--mono); font-size: 13px; line-height: 1.6; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
+b.q { color: var(--page-query, #0072B2); } b.k { color: var(--page-key, #B84F00); } b.v { color: var(--page-value, #00795a); }
+.caption { font: 13px/1.4 var(--sans); color: var(--muted); }
+.caption b { color: var(--ink); font-weight: 600; }
+.scale { display: flex; align-items: center; gap: 8px; font: 12px/1 var(--sans); color: var(--muted);
+  font-variant-numeric: tabular-nums; margin-top: 4px; }
+.scale i { flex: 0 1 120px; height: 8px; border-radius: 2px; }
+"""
+
+PLOT = """
+:host { width: 100%; touch-action: pan-x pan-y pinch-zoom; }
+"""

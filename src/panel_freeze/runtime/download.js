@@ -1,0 +1,85 @@
+// Files of the site, fetched with progress. Large ones are stored compressed and inflated here, since
+// a static host may or may not compress what it sends.
+
+export class DownloadError extends Error {}
+
+/**
+ * @typedef {(bytes: number) => void} OnBytes called with the number of bytes as they arrive
+ */
+
+/**
+ * Fetch a file and return its body, inflated if it was stored compressed.
+ * @param {string} url
+ * @param {OnBytes} [onBytes]
+ * @returns {Promise<ReadableStream<Uint8Array>>}
+ */
+export async function open(url, onBytes = () => {}) {
+  const name = decodeURIComponent(new URL(url, location.href).pathname.split('/').pop() ?? url);
+  let response;
+  try {
+    response = await fetch(url);
+  } catch (error) {
+    throw new DownloadError(`The file ${name} could not be fetched; is the network gone or the file blocked? (${error})`);
+  }
+  if (!response.ok || !response.body)
+    throw new DownloadError(`The file ${name} is missing on this site (the server answered ${response.status}).`);
+  const type = response.headers.get('Content-Type') ?? '';
+  if (type.startsWith('text/html'))
+    throw new DownloadError(`The file ${name} is missing on this site (the server sent an HTML page in its place).`);
+  const reader = response.body.getReader();
+  const first = await reader.read();
+  let started = false;
+  /** @type {ReadableStream<Uint8Array>} */
+  const body = new ReadableStream({
+    async pull(controller) {
+      const { done, value } = started ? await reader.read() : first;
+      started = true;
+      if (done) return controller.close();
+      onBytes(value.length);
+      controller.enqueue(value);
+    },
+    cancel: (reason) => reader.cancel(reason),
+  });
+  const compressed = first.value?.[0] === 0x1f && first.value?.[1] === 0x8b;
+  return compressed ? body.pipeThrough(/** @type {any} */ (new DecompressionStream('gzip'))) : body;
+}
+
+/**
+ * Fetch a whole file.
+ * @param {string} url
+ * @param {OnBytes} [onBytes]
+ * @returns {Promise<Uint8Array>}
+ */
+export async function bytes(url, onBytes) {
+  return new Uint8Array(await new Response(await open(url, onBytes)).arrayBuffer());
+}
+
+/**
+ * Fetch and compile WebAssembly while it arrives, whatever type the server gives it.
+ * @param {string} url
+ * @param {OnBytes} [onBytes]
+ * @returns {Promise<Response>}
+ */
+export async function wasm(url, onBytes) {
+  return new Response(await open(url, onBytes), { headers: { 'Content-Type': 'application/wasm' } });
+}
+
+/**
+ * Import a script of the site; a failure names the file and what the server said of it.
+ * @param {string} url
+ * @returns {Promise<any>}
+ */
+export async function script(url) {
+  try {
+    return await import(url);
+  } catch (error) {
+    const name = decodeURIComponent(new URL(url, location.href).pathname.split('/').pop() ?? url);
+    const response = await fetch(url).catch(() => null);
+    if (!response) throw new DownloadError(`The script ${name} could not be fetched; is the network gone or the file blocked?`);
+    if (!response.ok) throw new DownloadError(`The script ${name} is missing on this site (the server answered ${response.status}).`);
+    const type = response.headers.get('Content-Type') ?? 'no type';
+    if (!/javascript/.test(type))
+      throw new DownloadError(`The script ${name} was refused: the server sends it as ${type}, not as text/javascript.`);
+    throw error;
+  }
+}

@@ -1,0 +1,209 @@
+"""The Python half of the protocol: documents by figure, patches in, patches out.
+
+It runs in the reader's browser, and in the bake. Messages are JSON texts; nothing in them is
+evaluated. One figure is one Bokeh document, built by the ``app()`` of its module.
+
+What ``app()`` returns may be any Panel object. If it offers more, the page uses it:
+
+``load_query(pairs)``
+    Set the state from the page's query string: a list of ``[key, value]``, both text, keys without the
+    figure's name.
+``query``
+    A parameter holding the state that differs from the default, as ``{key: text}``; written back to
+    the page's query string when it changes.
+``static_html()``
+    The figure as plain HTML (readouts, summary, tables), shown until it is drawn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+import sys
+import traceback
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+# Panel's support for Pyodide imports pandas unless this module exists.
+sys.modules.setdefault("pyodide_http", _stub := ModuleType("pyodide_http"))
+_stub.patch_all = lambda: None  # type: ignore[attr-defined]
+
+from bokeh.core.serialization import Buffer, Serializer  # noqa: E402
+from bokeh.document import Document  # noqa: E402
+from bokeh.document.events import (  # noqa: E402
+    DocumentPatchedEvent,
+    SessionCallbackAdded,
+    SessionCallbackRemoved,
+)
+from bokeh.document.json import PatchJson  # noqa: E402
+from bokeh.events import DocumentReady  # noqa: E402
+from bokeh.util import serialization as bokeh_ids  # noqa: E402
+from panel import panel as as_panel  # noqa: E402
+from panel.io.state import set_curdoc, state  # noqa: E402
+
+# Each figure numbers its models from its own base, so that building one again, or failing to build
+# one, moves no other figure's ids.
+IDS_PER_FIGURE = 1_000_000
+
+Send = Callable[[str], None]
+
+
+class Figure:
+    """One figure: its document, and what waits to be sent to the page."""
+
+    def __init__(self, name: str, module: str, number: int, send: Send) -> None:
+        bokeh_ids._simple_id = (number + 1) * IDS_PER_FIGURE
+        self.name = name
+        self.document = Document()
+        self.view = importlib.import_module(module).app()
+        with set_curdoc(self.document):
+            as_panel(self.view).server_doc(doc=self.document, location=False)
+        self._send = send
+        self._outbox: list[DocumentPatchedEvent] = []
+        self._callbacks: dict[Any, Callable[[], None]] = {}
+        self._ticks: list[Any] = []
+        self._busy = False
+
+    def baked(self) -> dict[str, Any]:
+        """Return the document as BokehJS reads it, and the figure's plain HTML."""
+        static_html = getattr(self.view, "static_html", None)
+        return {
+            "doc": self.document.to_json(deferred=False),
+            "roots": [root.id for root in self.document.roots],
+            "html": static_html() if static_html else "",
+        }
+
+    def link(self) -> None:
+        """From now on send the document's changes to the page, and run its callbacks."""
+        self.document.on_change(self._changed)
+        self.document.unhold()
+        for callback in self.document.session_callbacks:
+            self._schedule(callback)
+        if "query" in getattr(self.view, "param", ()):
+            self.view.param.watch(lambda event: self._post("query", query=event.new), "query")
+        state._loaded[self.document] = state._connected[self.document] = True
+        self.document.on_event("document_ready", lambda event: state._schedule_on_load(self.document, event))
+        self._run(lambda: self.document.callbacks.trigger_event(DocumentReady()), None)
+
+    def handle(self, message: dict[str, Any]) -> None:
+        """Apply one message of the page; say ``done`` once its results have been sent."""
+        seq = message["seq"]
+        if message["kind"] == "patch":
+            self._run(lambda: self.document.apply_json_patch(message["patch"], setter="js"), seq)
+        elif message["kind"] == "query" and hasattr(self.view, "load_query"):
+            self._run(lambda: self.view.load_query(message["query"]), seq)
+        self._post("done", seq=seq)
+
+    def _run(self, work: Callable[[], object], seq: int | None) -> None:
+        # What `work` changes is one message; what it left for the next tick (plots) is another.
+        self._busy = True
+        try:
+            with set_curdoc(self.document):
+                work()
+                self._flush(seq)
+                while self._ticks:
+                    ticks, self._ticks = self._ticks, []
+                    for callback in ticks:
+                        self.document.remove_next_tick_callback(callback)
+                        _finish(callback.callback())
+                    self._flush(seq)
+        except Exception as error:
+            self._flush(seq)
+            self._post("error", seq=seq, **describe(error))
+        finally:
+            self._busy = False
+
+    def _changed(self, event: Any) -> None:
+        if isinstance(event, SessionCallbackAdded):
+            self._schedule(event.callback)
+        elif isinstance(event, SessionCallbackRemoved):
+            self._callbacks.pop(event.callback, lambda: None)()
+            self._ticks = [tick for tick in self._ticks if tick is not event.callback]
+        elif isinstance(event, DocumentPatchedEvent) and event.setter != "js":
+            self._outbox.append(event)
+            if not self._busy and len(self._outbox) == 1:
+                asyncio.get_event_loop().call_soon(self._flush, None)
+
+    def _schedule(self, callback: Any) -> None:
+        kind = type(callback).__name__
+        if kind == "NextTickCallback":
+            self._ticks.append(callback)
+            if not self._busy:
+                asyncio.get_event_loop().call_soon(self._run, lambda: None, None)
+            return
+        seconds = (callback.period if kind == "PeriodicCallback" else callback.timeout) / 1000
+        loop = asyncio.get_event_loop()
+
+        def fire() -> None:
+            if kind == "PeriodicCallback":
+                handles[0] = loop.call_later(seconds, fire)
+            else:
+                self.document.remove_timeout_callback(callback)
+            self._run(lambda: _finish(callback.callback()), None)
+
+        handles = [loop.call_later(seconds, fire)]
+        self._callbacks[callback] = lambda: handles[0].cancel()
+
+    def _flush(self, seq: int | None) -> None:
+        events, self._outbox = self._outbox, []
+        if not events:
+            return
+        models = self.document.models
+        serializer = Serializer(references=models.synced_references)
+        patch = PatchJson(events=serializer.encode(events))
+        models.flush_synced(lambda model: not serializer.has_ref(model))
+        self._post("patch", seq=seq, patch=patch)
+
+    def _post(self, kind: str, **content: Any) -> None:
+        message = {"kind": kind, "figure": self.name, **content}
+        self._send(json.dumps(message, default=_inline_buffer, separators=(",", ":")))
+
+
+def _finish(result: Any) -> None:
+    if asyncio.iscoroutine(result):
+        asyncio.ensure_future(result)  # noqa: RUF006 (the browser's loop keeps it)
+
+
+def _inline_buffer(value: Any) -> Any:
+    if isinstance(value, Buffer):
+        return value.to_base64()
+    raise TypeError(f"{type(value).__name__} cannot be sent to the page")
+
+
+def describe(error: BaseException) -> dict[str, str]:
+    """Return an error as one sentence and as details to unfold."""
+    text = str(error).strip().split("\n", 1)[0]
+    reason = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return {"reason": reason, "details": "".join(traceback.format_exception(error))}
+
+
+class Resident:
+    """All figures of one page in one Python."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._figures: dict[str, Figure] = {}
+
+    def build(self, name: str, module: str, number: int) -> str:
+        """Build one figure's document; return it, or why it failed, as JSON."""
+        try:
+            figure = Figure(name, module, number, self._send)
+            self._figures[name] = figure
+            baked = figure.baked()
+            return json.dumps(baked, default=_inline_buffer, separators=(",", ":"))
+        except Exception as error:
+            missing = error.name if isinstance(error, ModuleNotFoundError) else None
+            return json.dumps({"missing": missing, **describe(error)})
+
+    def link(self, name: str) -> None:
+        """Start sending `name`'s changes to the page."""
+        # Models made from now on must not meet the ids of those built.
+        bokeh_ids._simple_id = max(bokeh_ids._simple_id, 1000 * IDS_PER_FIGURE)
+        self._figures[name].link()
+
+    def handle(self, message: str) -> None:
+        """Apply one message of the page."""
+        content = json.loads(message)
+        self._figures[content["figure"]].handle(content)
