@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from bokeh.core.properties import value
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Label, Range1d, TapTool
 from bokeh.plotting import figure
 
@@ -80,7 +81,7 @@ class Heatmap:
         squares.selection_glyph = None
         self.plot.text(
             "x", "y", "text", source=self._cells, text_color="ink", text_align="center", text_baseline="middle",
-            text_font_size="11.5px", text_font=FONT, nonselection_text_alpha=1,
+            text_font_size="11.5px", text_font=value(FONT), nonselection_text_alpha=1,
         )  # fmt: skip
         outline = self.plot.rect(
             "x", "y", "width", "height", source=self._marks, fill_color=None, line_color="line", line_width=2.5, line_dash="dash",
@@ -114,7 +115,7 @@ class Heatmap:
         rows, columns = self._shape
         hidden = np.zeros(rows * columns, dtype=bool) if cells.masked is None else cells.masked.ravel()
         colours = [MASKED if off else colour for off, colour in zip(hidden, cells.colours, strict=True)]
-        texts = cells.texts or [fixed(float(value), self._digits) for value in cells.matrix.ravel()]
+        texts = cells.texts or [fixed(float(number), self._digits) for number in cells.matrix.ravel()]
         self._cells.data = {
             "x": [column + 0.5 for _ in range(rows) for column in range(columns)],
             "y": [row + 0.5 for row in range(rows) for _ in range(columns)],

@@ -137,11 +137,22 @@ def _distribution_files(name: str) -> Iterator[tuple[str, bytes]]:
     yield f"{folder}/METADATA", metadata.encode()
 
 
-def _package_files(package: str) -> Iterator[tuple[str, bytes]]:
+def package_folder(package: str) -> Path:
+    """Return the folder of an installed package.
+
+    Raises
+    ------
+    FreezeError
+        If it cannot be found.
+    """
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise FreezeError(f"The site's package '{package}' cannot be imported here; is the project installed?")
-    folder = Path(next(iter(spec.submodule_search_locations)))
+        raise FreezeError(f"The package '{package}' cannot be imported here; is the project installed?")
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def _package_files(package: str) -> Iterator[tuple[str, bytes]]:
+    folder = package_folder(package)
     for file in sorted(folder.rglob("*")):
         path = f"{package}/{file.relative_to(folder).as_posix()}"
         if file.is_file() and not _excluded(path):

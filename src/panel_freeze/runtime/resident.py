@@ -11,6 +11,8 @@ What ``app()`` returns may be any Panel object. If it offers more, the page uses
 ``query``
     A parameter holding the state that differs from the default, as ``{key: text}``; written back to
     the page's query string when it changes.
+``heading``
+    The figure's title, as text.
 ``static_html()``
     The figure as plain HTML (readouts, summary, tables), shown until it is drawn.
 """
@@ -73,6 +75,7 @@ class Figure:
             "doc": self.document.to_json(deferred=False),
             "roots": [root.id for root in self.document.roots],
             "html": static_html() if static_html else "",
+            "title": getattr(self.view, "heading", ""),
         }
 
     def link(self) -> None:

@@ -1,6 +1,6 @@
 // One per page: starts Python, hosts all figures' documents, answers messages in order.
 import { DownloadError } from './download.js';
-import { bootCold } from './pyodide-boot.js';
+import { addFiles, bootCold } from './pyodide-boot.js';
 
 /** @type {any} */
 let resident = null;
@@ -28,6 +28,7 @@ async function start({ parts, figures, environment }) {
     resident = Resident((/** @type {string} */ message) => postMessage(message));
     for (const figure of figures) build(figure);
     early.splice(0).forEach(receive);
+    await addFiles(pyodide, parts.late).catch((error) => console.warn(`Python goes on without files that it may want later. ${error}`));
   } catch (error) {
     fail(null, error);
   }

@@ -1,0 +1,1 @@
+"""Turns a folder of Panel apps and an article into a static site with live Python."""

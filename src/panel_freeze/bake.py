@@ -1,0 +1,288 @@
+"""The bake: the apps run once in a headless browser, in the Python that readers will run.
+
+What comes out is each figure's document as BokehJS draws it, the article's numbers, the list of files
+that imports read, and, from pages that are drawn but have no Python yet, pictures and heights.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from panel_freeze import bundle
+from panel_freeze._errors import FreezeError
+from panel_freeze.bundle import Files
+from panel_freeze.project import Project
+from panel_freeze.serve import SiteHandler, serving
+
+RUNTIME = Path(__file__).parent / "runtime"
+# Documents name Panel's style sheets below this address, which no request ever reaches: the page puts its
+# own in place.
+ENVIRONMENT = {"PANEL_CDN_ROOT": "https://freeze.invalid/"}
+PICTURE_WIDTHS = (360, 768, 1080)
+SCHEMES = ("light", "dark")
+# A figure's height is measured at these widths of the window, and held from each to the next.
+HEIGHT_WIDTHS = tuple(range(320, 1240, 20))
+BROWSER_ARGUMENTS = ["--no-sandbox", "--disable-quic", "--disable-background-networking"]
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Documents:
+    """What the apps gave in the browser's Python."""
+
+    figures: dict[str, dict[str, Any]]
+    numbers: dict[str, Any]
+    imported: frozenset[str]
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """What the drawn figures look like: PNG by (figure, width, scheme), and pixel heights by (figure, width)."""
+
+    images: dict[tuple[str, int, str], bytes]
+    heights: dict[tuple[str, int], int]
+
+
+@contextmanager
+def browser_page(executable: str | None, **options: Any) -> Iterator[Any]:
+    """Start a headless Chromium and yield a page of it."""
+    from playwright.sync_api import Error, sync_playwright
+
+    with sync_playwright() as playwright:
+        try:
+            browser = playwright.chromium.launch(executable_path=executable, args=BROWSER_ARGUMENTS)
+        except Error as error:
+            raise FreezeError(
+                "No Chromium could be started; install one, or name it in the variable CHROMIUM_PATH. "
+                f"({str(error).splitlines()[0]})"
+            ) from error
+        try:
+            yield browser.new_page(**options)
+        finally:
+            browser.close()
+
+
+class Bench:
+    """A browser's Python with some files in it, to which the bake gives its tasks.
+
+    Parameters
+    ----------
+    work : Path
+        An empty folder for what the browser fetches.
+    assets : mapping of str to Path
+        Pyodide's files.
+    python, libraries : dict of str to bytes
+        What lies in site-packages, and the shared libraries loaded before Python.
+    executable : str, optional
+        The browser.
+    """
+
+    def __init__(
+        self, work: Path, assets: Mapping[str, Path], python: Files, libraries: Files, executable: str | None
+    ) -> None:
+        self._work = work
+        self._executable = executable
+        work.mkdir(parents=True, exist_ok=True)
+        for name in ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip"):
+            (work / name).write_bytes(assets[name].read_bytes())
+        for file in RUNTIME.iterdir():
+            if file.suffix in (".js", ".html"):
+                (work / file.name).write_bytes(file.read_bytes())
+        baker = {"panel_freeze_baker.py": (RUNTIME / "baker.py").read_bytes()}
+        (work / "bundle.pack").write_bytes(bundle.pack(baker | python))
+        names = {path: f"library{number}.wasm" for number, path in enumerate(libraries)}
+        for path, name in names.items():
+            (work / name).write_bytes(libraries[path])
+        parts = {
+            "loader": "pyodide.mjs",
+            "module": "pyodide.asm.mjs",
+            "wasm": "pyodide.asm.wasm",
+            "stdlib": "python_stdlib.zip",
+            "bundle": "bundle.pack",
+            "libraries": names,
+        }
+        (work / "parts.json").write_text(json.dumps({"parts": parts, "environment": ENVIRONMENT}))
+
+    def run(self, task: str, **given: Any) -> Any:
+        """Run one task in a browser started for it, and return its result."""
+        from playwright.sync_api import Error
+
+        with serving(self._work, handler=_SavingHandler) as address, browser_page(self._executable) as page:
+            page.goto(f"{address}bake.html")
+            page.locator("html[data-bench=ready]").wait_for(state="attached")
+            try:
+                return page.evaluate("([task, given]) => window.bake(task, given)", [task, given])
+            except Error as error:
+                raise FreezeError(f"The browser's Python failed in the bake: {error.message.strip()}") from error
+
+    def saved(self, name: str) -> bytes:
+        """Return what a task has saved."""
+        return (self._work / name).read_bytes()
+
+
+class _SavingHandler(SiteHandler):
+    """Also takes what the bake's worker sends back."""
+
+    def do_POST(self) -> None:  # noqa: N802
+        name = Path(self.path).name
+        (self.directory / name).write_bytes(self.rfile.read(int(self.headers["Content-Length"])))
+        self.send_response(204)
+        self.end_headers()
+
+
+def compile_python(
+    sources: Files, own: tuple[str, ...], cache: Path, bench: Callable[[Files], Bench], report: Report
+) -> Files:
+    """Compile sources with the browser's own Python; what was compiled before is taken from the cache.
+
+    Parameters
+    ----------
+    sources : dict of str to bytes
+        Sources and data files, by path in site-packages.
+    own : tuple of str
+        Packages that keep their docstrings and assertions.
+    cache : Path
+        A folder for compiled files, named by the hash of what went in.
+    bench : callable
+        Makes the bench for some files.
+    report : callable
+        Told of each step.
+
+    Returns
+    -------
+    dict of str to bytes
+        The same with ``.pyc`` in place of ``.py``.
+
+    Raises
+    ------
+    FreezeError
+        If a file has a syntax error; it names file and line.
+    """
+    python = {path: data for path, data in sources.items() if path.endswith(".py")}
+    keys = {path: _key(path, data, own) for path, data in python.items()}
+    missing = [path for path in sorted(python) if not (cache / keys[path]).is_file()]
+    if missing:
+        report(f"Compiling {len(missing)} Python files with the browser's Python …")
+        workbench = bench(python)
+        errors = workbench.run("compile", paths=missing, keep=list(own), save="compiled.pack")["errors"]
+        if errors:
+            path, line, text = errors[0]
+            raise FreezeError(f"{path}, line {line}: {text}. The site was not built.")
+        cache.mkdir(parents=True, exist_ok=True)
+        for path, data in bundle.unpack(workbench.saved("compiled.pack")).items():
+            part = cache / f"{keys[path[:-1]]}.{os.getpid()}.part"
+            part.write_bytes(data)
+            part.replace(cache / keys[path[:-1]])
+    data_files = {path: data for path, data in sources.items() if not path.endswith(".py")}
+    return data_files | {f"{path}c": (cache / keys[path]).read_bytes() for path in python}
+
+
+def _key(path: str, data: bytes, own: tuple[str, ...]) -> str:
+    how = b"kept" if path.split("/")[0] in own else b"stripped"
+    return hashlib.sha256(b"\0".join((path.encode(), how, data))).hexdigest() + ".pyc"
+
+
+def build_documents(project: Project, bench: Bench) -> Documents:
+    """Run every app in the browser's Python.
+
+    Raises
+    ------
+    FreezeError
+        If an app cannot be imported or built, or the numbers module fails; it names the figure.
+    """
+    figures = [
+        {"name": name, "module": project.module(name), "number": number} for number, name in enumerate(project.figures)
+    ]
+    result = bench.run("build", figures=figures, numbers=project.numbers)
+    for name, built in result["built"].items():
+        if built.get("missing"):
+            raise FreezeError(
+                f"Figure '{name}' imports '{built['missing']}', which is not in the bundle for the browser. "
+                "Name it in 'python' of site.toml's [bundle] if it is a package of yours; a package with "
+                f"compiled parts has no browser build here.\n{built['details']}"
+            )
+        if "reason" in built:
+            raise FreezeError(f"Figure '{name}' could not be built: {built['reason']}\n{built['details']}")
+    numbers = result["numbers"]
+    if "reason" in numbers:
+        raise FreezeError(f"The numbers module {project.numbers} failed: {numbers['reason']}\n{numbers['details']}")
+    return Documents(result["built"], numbers["values"], frozenset(result["imported"]), result["versions"])
+
+
+def take_pictures(project: Project, draft: Path, executable: str | None) -> Pictures:
+    """Draw every figure of a draft site, without Python, and record what it looks like.
+
+    Heights are in CSS pixels of the figure's stage, by width of the window.
+    """
+    images: dict[tuple[str, int, str], bytes] = {}
+    heights: dict[tuple[str, int], int] = {}
+    with serving(draft) as address:
+        for scheme in SCHEMES:
+            with browser_page(executable, color_scheme=scheme, device_scale_factor=2, reduced_motion="reduce") as page:
+                _open_painted(page, address, project)
+                for width in PICTURE_WIDTHS:
+                    page.set_viewport_size({"width": width, "height": 900})
+                    _settle(page)
+                    for name in project.figures:
+                        images[name, width, scheme] = page.locator(f"figure[data-figure={name}] .stage").screenshot()
+                if scheme == "light":
+                    for width in HEIGHT_WIDTHS:
+                        page.set_viewport_size({"width": width, "height": 900})
+                        _settle(page)
+                        for name in project.figures:
+                            box = page.locator(f"figure[data-figure={name}] .stage").bounding_box()
+                            heights[name, width] = round(box["height"]) if box else 0
+    return Pictures(images, heights)
+
+
+def _open_painted(page: Any, address: str, project: Project) -> None:
+    """Open a page and wait until all its figures are drawn; say what the browser said if one is not."""
+    from playwright.sync_api import Error
+
+    said: list[str] = []
+    page.on("console", lambda message: said.append(message.text))
+    page.on("pageerror", lambda error: said.append(str(error)))
+    page.goto(address)
+    for name in project.figures:
+        try:
+            page.locator(f"figure[data-figure={name}]:is([data-state=painted], [data-state=failed])").wait_for()
+        except Error as error:
+            raise FreezeError(f"Figure '{name}' was not drawn in time. The browser said: {said}") from error
+        if trouble := page.locator(f"figure[data-figure={name}] .trouble").all_text_contents():
+            raise FreezeError(f"Figure '{name}' could not be drawn. {' '.join(trouble)}")
+
+
+def _settle(page: Any) -> None:
+    """Wait until the drawings have taken their size: two frames with the same height."""
+    page.evaluate(
+        """async () => {
+            const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
+            let before = -1;
+            for (let i = 0, same = 0; same < 3 && i < 200; i += 1) {
+                await frame();
+                const now = document.documentElement.scrollHeight;
+                same = now === before ? same + 1 : 0;
+                before = now;
+            }
+        }"""
+    )
+
+
+def to_webp(png: bytes) -> tuple[bytes, tuple[int, int]]:
+    """Return a picture as lossless WebP, and its size in pixels."""
+    from PIL import Image
+
+    image = Image.open(io.BytesIO(png)).convert("RGB")
+    out = io.BytesIO()
+    image.save(out, "WEBP", lossless=True, quality=90, method=6)
+    return out.getvalue(), image.size

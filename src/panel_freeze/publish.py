@@ -1,0 +1,365 @@
+"""From what the bake gave to a folder that can be put on any web server."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from panel_freeze import bundle
+from panel_freeze._errors import FreezeError
+from panel_freeze.article import FILTERS, render_article
+from panel_freeze.bake import ENVIRONMENT, PICTURE_WIDTHS, RUNTIME, SCHEMES, Documents, Pictures, to_webp
+from panel_freeze.bundle import Files
+from panel_freeze.project import Project
+
+POLICY = (
+    "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; "
+    "img-src 'self' data: blob:; style-src 'self' 'unsafe-inline'; font-src 'self'; manifest-src 'self'; "
+    "base-uri 'none'; form-action 'none'"
+)
+# In the order in which they must run.
+SCRIPTS = (
+    ("bokeh", "server/static/js/bokeh.min.js"),
+    ("bokeh", "server/static/js/bokeh-widgets.min.js"),
+    ("bokeh", "server/static/js/bokeh-tables.min.js"),
+    ("panel", "dist/panel.min.js"),
+)
+# Each comes after those it imports.
+MODULES = ("download.js", "pyodide-boot.js", "worker.js", "address.js", "names.js", "queue.js", "figure.js", "page.js")
+# Windows of these widths show the picture taken at the width beside them; larger ones the last.
+PICTURE_MEDIA = ((360, 563), (768, 1019))
+
+
+@dataclass
+class Parts:
+    """Everything a site is made of, before it has names."""
+
+    assets: Mapping[str, Path]
+    python: Files
+    libraries: Files
+    documents: Documents
+    pictures: Pictures | None = None
+
+
+@dataclass
+class Shelf:
+    """The ``assets`` folder: files under names that carry the hash of their content."""
+
+    folder: Path
+    sizes: dict[str, int] = field(default_factory=dict)
+
+    def put(self, name: str, data: bytes, *, compress: bool = False) -> str:
+        """Store a file and return its path from the site's root.
+
+        With `compress` it is stored compressed, for the page to inflate, so that it travels small from a
+        host that compresses nothing.
+        """
+        stem, _, ending = name.rpartition(".")
+        if compress:
+            data, ending = gzip.compress(data, 9, mtime=0), "bin"
+        path = f"assets/{stem}.{hashlib.sha256(data).hexdigest()[:12]}.{ending}"
+        (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (self.folder / path).write_bytes(data)
+        self.sizes[path] = len(data)
+        return path
+
+
+def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "auto") -> None:
+    """Write a whole site into an empty folder.
+
+    Parameters
+    ----------
+    project : Project
+        The site's configuration.
+    parts : Parts
+        What the bake gave; without pictures it is a draft.
+    folder : Path
+        Where to; its parent exists.
+    boot : {'auto', 'none'}
+        With 'none' the page draws its figures and starts no Python.
+    """
+    shelf = Shelf(folder)
+    settings = _settings(project, parts, shelf, boot)
+    style = "\n".join(file.read_text(encoding="utf-8") for file in sorted(project.style.glob("*.css")))
+    if parts.pictures:
+        style += _heights(project, parts.pictures)
+    sheet = shelf.put("site.css", style.encode())
+    page_script = settings.pop("page")
+    notice = shelf.put("notice.js", (RUNTIME / "notice.js").read_bytes())
+    pictures = {name: _picture(name, parts, shelf) for name in project.figures}
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(project.templates), undefined=jinja2.StrictUndefined, autoescape=True
+    )
+
+    def head(root: str, names: tuple[str, ...]) -> Markup:
+        chosen = [entry for entry in settings["figures"] if entry["name"] in names]
+        # Inside a script element only "<" can end it.
+        data = json.dumps({**settings, "root": root, "figures": chosen}, separators=(",", ":")).replace("<", "\\u003c")
+        lines = [
+            f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            f'<link rel="stylesheet" href="{root}{sheet}">',
+            '<link rel="icon" href="data:,">',
+            f'<link rel="manifest" href="{root}manifest.webmanifest">',
+            f'<script src="{root}{notice}" defer></script>',
+            f'<script type="application/json" id="site">{data}</script>',
+            f'<script type="module" src="{root}{page_script}"></script>',
+        ]
+        return Markup("\n".join(lines))
+
+    def figure(name: str, root: str = "./", *, eager: bool = False) -> Markup:
+        if name not in project.figures:
+            raise FreezeError(f"The article places a figure '{name}', which site.toml does not list.")
+        number = project.figures.index(name) + 1
+        built = parts.documents.figures[name]
+        return _figure_html(name, number, built, pictures[name], root, first=number == 1 or eager)
+
+    article = render_article(project.article, parts.documents.numbers, figure, FILTERS)
+    common = {"title": project.title, "description": project.description, "language": project.language}
+    _write(
+        folder / "index.html",
+        _render(environment, "article.html", **common, head=head("./", project.figures), article=article),
+    )
+    for name in project.figures:
+        root = "../../"
+        heading = parts.documents.figures[name]["title"] or name
+        page = _render(
+            environment, "figure.html", **common, heading=heading, head=head(root, (name,)), root=root,
+            figure=figure(name, root, eager=True), name=name,
+        )  # fmt: skip
+        _write(folder / "figures" / name / "index.html", page)
+    manifest = {
+        "name": project.title, "short_name": project.title, "description": project.description,
+        "lang": project.language, "start_url": "./", "scope": "./", "display": "minimal-ui",
+    }  # fmt: skip
+    _write(folder / "manifest.webmanifest", json.dumps(manifest, ensure_ascii=False, indent=1))
+    (folder / ".nojekyll").touch()
+    check_references(folder)
+    if parts.pictures:
+        _write_report(project, parts, folder, settings)
+
+
+def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[str, Any]:
+    """Shelve everything the page's script needs, and return what it must know, by names from the root."""
+    bokeh_version = version("bokeh")
+    scripts = []
+    for package, path in SCRIPTS:
+        data = _package_file(package, path)
+        if package == "bokeh" and f'"{bokeh_version}"'.encode() not in data and path.endswith("bokeh.min.js"):
+            found = re.search(rb'version="(\d+\.\d+\.\d+)"', data)
+            raise FreezeError(
+                f"BokehJS and Bokeh differ: {found.group(1).decode() if found else 'another version'} for the page, "
+                f"{bokeh_version} for Python."
+            )
+        scripts.append(shelf.put(Path(path).name.replace(".min.js", ".js"), data))
+    if parts.documents.versions["bokeh"] != bokeh_version:
+        raise FreezeError(f"Bokeh differs: {parts.documents.versions['bokeh']} in the bake, {bokeh_version} installed.")
+    modules: dict[str, str] = {}
+    for name in MODULES:
+        source = (RUNTIME / name).read_text(encoding="utf-8")
+        for other, path in modules.items():
+            source = source.replace(f"'./{other}'", f"'./{Path(path).name}'")
+        modules[name] = shelf.put(name, source.encode())
+    assets = parts.assets
+    files = {
+        "loader": shelf.put("pyodide.mjs", _without_map(assets["pyodide.mjs"].read_bytes())),
+        "module": shelf.put("pyodide-asm.mjs", _without_map(assets["pyodide.asm.mjs"].read_bytes())),
+        "wasm": shelf.put("python.wasm", assets["pyodide.asm.wasm"].read_bytes(), compress=True),
+        "stdlib": shelf.put("stdlib.zip", assets["python_stdlib.zip"].read_bytes()),
+        "bundle": shelf.put("packages.pack", bundle.pack(_first(parts)), compress=True),
+    }
+    libraries = {
+        path: shelf.put(f"numpy-{Path(path).name.split('.')[0].strip('_')}.wasm", data, compress=True)
+        for path, data in parts.libraries.items()
+    }
+    binary = [files["wasm"], files["stdlib"], files["bundle"], *libraries.values()]
+    figures = []
+    styles: set[str] = set()
+    for number, name in enumerate(project.figures):
+        text = json.dumps(parts.documents.figures[name]["doc"], separators=(",", ":"), ensure_ascii=False)
+        styles |= set(re.findall(r"https://freeze\.invalid/[\w.-]+/dist/([\w./-]+)", text))
+        document = shelf.put(f"{name}.json", text.encode())
+        figures.append({"name": name, "module": project.module(name), "number": number, "document": document})
+    return {
+        "boot": boot,
+        "worker": modules["worker.js"],
+        "page": modules["page.js"],
+        "scripts": scripts,
+        "styles": {path: shelf.put(Path(path).name, _package_file("panel", f"dist/{path}")) for path in sorted(styles)},
+        "parts": {**files, "libraries": libraries},
+        "late": shelf.put("late.pack", bundle.pack(_late(parts)), compress=True),
+        "bytes": sum(shelf.sizes[path] for path in binary),
+        "environment": ENVIRONMENT,
+        "figures": figures,
+    }
+
+
+def _first(parts: Parts) -> Files:
+    """Return the files that starting needs: what the bake imported, and data."""
+    imported = parts.documents.imported
+    return {path: data for path, data in parts.python.items() if not path.endswith(".pyc") or path in imported}
+
+
+def _late(parts: Parts) -> Files:
+    """Return the rest: files that Python may want later."""
+    first = _first(parts)
+    return {path: data for path, data in parts.python.items() if path not in first}
+
+
+def _without_map(script: bytes) -> bytes:
+    return re.sub(rb"\n//# sourceMappingURL=.*\s*$", b"\n", script)
+
+
+def _package_file(package: str, path: str) -> bytes:
+    file = bundle.package_folder(package) / path
+    if not file.is_file():
+        raise FreezeError(f"The installed {package} has no file {path}.")
+    return file.read_bytes()
+
+
+@dataclass(frozen=True)
+class _PictureFiles:
+    """Paths and pixel sizes of a figure's pictures, by width and scheme."""
+
+    files: dict[tuple[int, str], tuple[str, tuple[int, int]]]
+
+
+def _picture(name: str, parts: Parts, shelf: Shelf) -> _PictureFiles:
+    if parts.pictures is None:
+        return _PictureFiles({})
+    files = {}
+    for width in PICTURE_WIDTHS:
+        for scheme in SCHEMES:
+            data, size = to_webp(parts.pictures.images[name, width, scheme])
+            files[width, scheme] = (shelf.put(f"{name}-{width}-{scheme}.webp", data), size)
+    return _PictureFiles(files)
+
+
+def _figure_html(
+    name: str, number: int, built: Mapping[str, Any], pictures: _PictureFiles, root: str, *, first: bool
+) -> Markup:
+    """Return a figure as it stands before any script has run."""
+    sources = []
+    for width, largest in (*PICTURE_MEDIA, (PICTURE_WIDTHS[-1], 0)):
+        for scheme in reversed(SCHEMES):
+            if (width, scheme) not in pictures.files:
+                continue
+            path, (across, down) = pictures.files[width, scheme]
+            conditions = [f"(max-width: {largest}px)"] if largest else []
+            conditions += ["(prefers-color-scheme: dark)"] if scheme == "dark" else []
+            media = f' media="{" and ".join(conditions)}"' if conditions else ""
+            size = f'width="{across // 2}" height="{down // 2}"'
+            if conditions:
+                sources.append(f'<source srcset="{root}{path} 2x"{media} {size}>')
+            else:
+                lazy = "" if first else ' loading="lazy"'
+                sources.append(f'<img src="{root}{path}" {size} alt="" decoding="async"{lazy}>')
+    label = Markup.escape(f"Figure {number}: {built['title'] or name}")
+    starting = '<p class="starting" role="status"></p>' if first else ""
+    return Markup(
+        f'<figure data-figure="{name}" data-state="picture" id="{name}" aria-label="{label}">{starting}'
+        f'<div class="stage"><div class="picture"><picture>{"".join(sources)}</picture>'
+        f'<div class="behind">{built["html"]}</div></div></div>'
+        '<div class="menu"><button type="button" data-action="reset">Reset</button>'
+        '<button type="button" data-action="copy-link">Copy link</button>'
+        '<button type="button" data-action="open-alone">Open alone</button></div></figure>'
+    )
+
+
+def _heights(project: Project, pictures: Pictures) -> str:
+    """Return CSS that reserves each figure's height at every width of the window."""
+    rules = []
+    for name in project.figures:
+        widths = sorted(width for figure, width in pictures.heights if figure == name)
+        for width, following in zip(widths, [*widths[1:], widths[-1]], strict=True):
+            height = max(pictures.heights[name, width], pictures.heights[name, following])
+            media = "" if width == widths[0] else f"@media (min-width: {width}px) "
+            rule = f"[data-figure={name}] .stage {{ min-height: {height}px; }}"
+            rules.append(f"{media}{{ {rule} }}" if media else rule)
+    return "\n".join(rules) + "\n"
+
+
+def _render(environment: jinja2.Environment, template: str, /, **values: Any) -> str:
+    try:
+        return environment.get_template(template).render(**values)
+    except jinja2.TemplateError as error:
+        raise FreezeError(f"The template {template} cannot be rendered: {error}.") from error
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8", newline="\n")
+
+
+def check_references(folder: Path) -> None:
+    """Raise FreezeError unless every reference of the pages leads to a file of the site."""
+    for page in sorted(folder.rglob("*.html")):
+        text = page.read_text(encoding="utf-8")
+        for reference in re.findall(r'(?:src|href)="([^"#?]*)[^"]*"|srcset="([^" ]+)', text):
+            target = next(filter(None, reference), "")
+            if not target or re.match(r"[a-z]+:", target):
+                continue
+            file = page.parent / target
+            if not (file / "index.html" if target.endswith("/") else file).is_file():
+                raise FreezeError(f"{page.relative_to(folder).as_posix()} refers to {target}, which is not in the site.")
+
+
+def _write_report(project: Project, parts: Parts, folder: Path, settings: Mapping[str, Any]) -> None:
+    """Write build.json: versions, the size and hash of every file, and the budgets."""
+    files: dict[str, dict[str, Any]] = {}
+    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
+        data = file.read_bytes()
+        name = file.relative_to(folder).as_posix()
+        stored = file.suffix in (".bin", ".zip", ".webp")
+        files[name] = {
+            "bytes": len(data),
+            "gzip": len(data) if stored else len(gzip.compress(data, 9, mtime=0)),
+            "sha256": hashlib.sha256(data).hexdigest(),
+        }
+    fold = [name for name in files if re.match(rf"assets/{re.escape(project.figures[0])}-1080-light\.", name)]
+    before = ["index.html", *(name for name in files if name.endswith(".css")), *fold]
+    libraries = settings["parts"]["libraries"].values()
+    parts_paths = [path for path in settings["parts"].values() if isinstance(path, str)]
+    scripts = [name for name in files if re.match(r"assets/[\w-]+\.\w{12}\.js$", name)]
+    until = {*before, *scripts, *parts_paths, *libraries, *(figure["document"] for figure in settings["figures"])}
+    measured = {
+        "before_runtime": sum(files[name]["gzip"] for name in before),
+        "until_live": sum(files[name]["gzip"] for name in until),
+        "site": sum(entry["bytes"] for entry in files.values()),
+    }
+    for name in project.budgets:
+        if name not in measured:
+            raise FreezeError(f"site.toml sets a budget '{name}'; there are {', '.join(measured)}.")
+    report = {
+        "title": project.title,
+        "versions": parts.documents.versions | {"panel_freeze": version("attention-figures")},
+        "budgets": {
+            name: {"measured": bytes_, "allowed": project.budgets.get(name)} for name, bytes_ in measured.items()
+        },
+        "files": files,
+    }
+    _write(folder / "build.json", json.dumps(report, indent=1, sort_keys=True))
+    for name, allowed in project.budgets.items():
+        if measured[name] > allowed:
+            raise FreezeError(f"Over budget: '{name}' is {measured[name]:,} bytes, {allowed:,} are allowed.")
+
+
+def swap(new: Path, out: Path) -> None:
+    """Put a finished site in the place of the last one; whoever reads meanwhile has one or the other."""
+    old = out.with_name(f".{out.name}.old.{os.getpid()}")
+    if out.exists():
+        out.rename(old)
+    new.rename(out)
+    shutil.rmtree(old, ignore_errors=True)

@@ -1,0 +1,52 @@
+// The page's address carries the state of its figures: ?NAME.key=value, only what differs from the default.
+
+/**
+ * @param {string} figure
+ * @param {string} [search]
+ * @returns {[string, string][]} key and value, keys without the figure's name
+ */
+export function readQuery(figure, search = location.search) {
+  const prefix = `${figure}.`;
+  return [...new URLSearchParams(search)]
+    .filter(([key]) => key.startsWith(prefix))
+    .map(([key, value]) => [key.slice(prefix.length), value]);
+}
+
+/**
+ * The address with one figure's state in place of what it had; everything else stays as it is written.
+ * @param {string} figure
+ * @param {Record<string, string>} query
+ * @param {string} [href]
+ */
+export function withQuery(figure, query, href = location.href) {
+  const url = new URL(href);
+  const kept = url.search.slice(1).split('&').filter((part) => {
+    if (!part) return false;
+    const [key] = new URLSearchParams(part).keys();
+    return !(key ?? '').startsWith(`${figure}.`);
+  });
+  const own = Object.entries(query).map(([key, value]) =>
+    `${encodeURIComponent(`${figure}.${key}`)}=${encodeURIComponent(value).replaceAll('%2C', ',')}`);
+  url.search = [...kept, ...own].join('&');
+  return url.href;
+}
+
+/** @type {Map<string, Record<string, string>>} */
+const changed = new Map();
+let timer = 0;
+
+/**
+ * Write a figure's state to the address, once the reader pauses; no history entry is made.
+ * @param {string} figure
+ * @param {Record<string, string>} query
+ */
+export function writeQuery(figure, query) {
+  changed.set(figure, query);
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    let { href } = location;
+    for (const [name, value] of changed) href = withQuery(name, value, href);
+    changed.clear();
+    if (href !== location.href) history.replaceState(history.state, '', href);
+  }, 250);
+}

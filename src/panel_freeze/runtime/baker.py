@@ -1,0 +1,79 @@
+"""The part of the bake that runs in the browser's own Python. Readers do not get it.
+
+Compiled files must come from the interpreter that will read them, and the article's numbers from the
+NumPy that will compute them again.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import marshal
+import sys
+from importlib.util import MAGIC_NUMBER
+from pathlib import Path
+from typing import Any
+
+SITE_PACKAGES = Path("/lib/python3.14/site-packages")
+COMPILED = Path("/tmp/compiled.pack")
+_UNCHECKED_HASH = (1).to_bytes(4, "little")
+
+
+def compile_files(paths: list[str], keep_docstrings: list[str]) -> str:
+    """Compile sources below site-packages into the pack `COMPILED`.
+
+    Packages in `keep_docstrings` keep their docstrings and assertions; the others lose them. Returns the
+    errors as JSON, ``[[path, line, text], …]``.
+    """
+    errors = []
+    index = []
+    compiled = bytearray()
+    for path in paths:
+        source = SITE_PACKAGES / path
+        optimize = 0 if path.split("/")[0] in keep_docstrings else 2
+        try:
+            code = compile(source.read_bytes(), path, "exec", dont_inherit=True, optimize=optimize)
+        except SyntaxError as error:
+            errors.append([path, error.lineno, error.msg])
+            continue
+        # A file of this kind is never compared with its source, which readers do not get.
+        data = MAGIC_NUMBER + _UNCHECKED_HASH + bytes(8) + marshal.dumps(code)
+        index.append([f"{path}c", len(compiled), len(data)])
+        compiled += data
+    header = json.dumps(index).encode()
+    COMPILED.write_bytes(len(header).to_bytes(4, "little") + header + compiled)
+    return json.dumps(errors)
+
+
+def evaluate_numbers(module: str) -> str:
+    """Return ``values()`` of the site's numbers module as JSON, or why it failed."""
+    try:
+        values: dict[str, Any] = importlib.import_module(module).values()
+        return json.dumps({"values": values}, allow_nan=False)
+    except Exception as error:
+        from panel_freeze_resident import describe
+
+        return json.dumps(describe(error))
+
+
+def imported_files() -> str:
+    """Return the files below site-packages that imports have read so far, as JSON."""
+    root = f"{SITE_PACKAGES}/"
+    files = [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
+    return json.dumps(sorted({file.removeprefix(root) for file in files if file.startswith(root)}))
+
+
+def versions() -> str:
+    """Return the versions of what runs here, as JSON."""
+    import bokeh
+    import numpy
+    import panel
+
+    return json.dumps(
+        {
+            "python": sys.version.split()[0],
+            "numpy": numpy.__version__,
+            "bokeh": bokeh.__version__,
+            "panel": panel.__version__,
+        }
+    )

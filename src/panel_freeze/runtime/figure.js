@@ -1,0 +1,159 @@
+// One figure on the page: its states, its drawing, and what it says when something fails.
+
+/** @typedef {'picture' | 'painted' | 'live' | 'failed'} State */
+
+/** What a figure calls on the page. */
+/**
+ * @typedef {object} Page
+ * @property {(figure: string, kind: string, content: any) => void} send
+ * @property {(figure: string) => void} again
+ * @property {(text: string) => string} localise addresses in a document's JSON, made this site's own
+ * @property {(figure: string, model: string, attr: string) => boolean} pending whether the reader has changed it since
+ * @property {any} Bokeh
+ */
+
+let serial = 0;
+
+export class Figure {
+  /**
+   * @param {HTMLElement} element the `<figure data-figure>`
+   * @param {{ name: string, module: string, number: number, document: string }} settings
+   * @param {Page} page
+   */
+  constructor(element, settings, page) {
+    this.element = element;
+    this.name = settings.name;
+    this.settings = settings;
+    this.page = page;
+    /** @type {any} */
+    this.document = null;
+    /** @type {State} */
+    this.state = 'picture';
+    this.stage = /** @type {HTMLElement} */ (element.querySelector('.stage'));
+    /** @type {any[]} patches that came before the drawing was there */
+    this.backlog = [];
+  }
+
+  /** @param {State} state */
+  enter(state) {
+    if (this.state === state) return;
+    this.state = state;
+    this.element.dataset.state = state;
+    document.dispatchEvent(new CustomEvent('figurestate', { detail: { figure: this.name, state } }));
+  }
+
+  /**
+   * Draw a document where the picture is; the picture goes once the drawing is complete.
+   * @param {any} json the document
+   */
+  async paint(json) {
+    const { Bokeh } = this.page;
+    const place = document.createElement('div');
+    place.className = 'drawing';
+    place.inert = true;
+    this.stage.append(place);
+    const roots = Object.fromEntries(json.roots.map((/** @type {any} */ root, /** @type {number} */ i) => {
+      const element = document.createElement('div');
+      element.id = `${this.name}-${i}-${(serial += 1)}`;
+      place.append(element);
+      return [root.id, element.id];
+    }));
+    const [views] = await Bokeh.embed.embed_items(
+      { [this.name]: json }, [{ docid: this.name, roots, root_ids: Object.keys(roots) }]);
+    const doc = [...views.roots][0].model.document;
+    await idle(doc);
+    await frame();
+    for (const child of [...this.stage.children]) if (child !== place) child.remove();
+    place.inert = false;
+    place.classList.add('shown');
+    doc.on_change((/** @type {any} */ event) => this.#changed(event), false);
+    this.document = doc;
+    this.json = json;
+    for (const patch of this.backlog.splice(0)) this.apply(patch);
+    if (this.state === 'picture') this.enter('painted');
+  }
+
+  /** @param {any} event of BokehJS */
+  #changed(event) {
+    if (event.sync === false) return;
+    const [change] = this.document.create_json_patch([event]).events;
+    this.page.send(this.name, 'patch', change);
+  }
+
+  /**
+   * Apply what Python changed, except what the reader has changed again meanwhile.
+   * @param {{ events: any[] }} patch
+   */
+  apply(patch) {
+    if (!this.document) {
+      this.backlog.push(patch);
+      return;
+    }
+    const events = patch.events.filter((event) =>
+      !(event.kind === 'ModelChanged' && this.page.pending(this.name, event.model.id, event.attr)));
+    if (events.length) this.document.apply_json_patch({ ...patch, events });
+  }
+
+  /**
+   * Say in one sentence what went wrong; details unfold and can be copied.
+   * @param {string} reason
+   * @param {string} details
+   */
+  trouble(reason, details) {
+    const place = this.#place();
+    const sentence = document.createElement('p');
+    sentence.textContent = reason;
+    const unfold = document.createElement('details');
+    const summary = document.createElement('summary');
+    summary.textContent = 'Details';
+    const text = document.createElement('pre');
+    text.textContent = details;
+    unfold.append(summary, button('Copy details', () => navigator.clipboard?.writeText(`${reason}\n\n${details}`)), text);
+    place.replaceChildren(sentence);
+    if (this.state === 'failed') place.append(button('Try again', () => this.page.again(this.name)));
+    if (details) place.append(unfold);
+  }
+
+  calm() {
+    this.element.querySelector('.trouble')?.remove();
+  }
+
+  #place() {
+    let place = /** @type {HTMLElement | null} */ (this.element.querySelector('.trouble'));
+    if (!place) {
+      place = document.createElement('div');
+      place.className = 'trouble';
+      place.setAttribute('role', 'alert');
+      this.stage.after(place);
+    }
+    return place;
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {() => void} action
+ */
+function button(name, action) {
+  const element = document.createElement('button');
+  element.type = 'button';
+  element.textContent = name;
+  element.addEventListener('click', action);
+  return element;
+}
+
+/** @param {any} doc of BokehJS */
+function idle(doc) {
+  return new Promise((resolve) => {
+    if (doc.is_idle) resolve(null);
+    else doc.idle.connect(() => resolve(null));
+  });
+}
+
+function frame() {
+  return new Promise((resolve) => {
+    requestAnimationFrame(() => requestAnimationFrame(resolve));
+    // A page in the background draws no frames, and need not wait for any.
+    setTimeout(resolve, 250);
+  });
+}

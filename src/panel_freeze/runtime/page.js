@@ -1,0 +1,282 @@
+// The page's side: finds the figures, paints them, starts the one worker, and carries messages both ways.
+import { readQuery, withQuery, writeQuery } from './address.js';
+import { Figure } from './figure.js';
+import { nameControls } from './names.js';
+import { Queue } from './queue.js';
+
+const root = document.documentElement;
+const site = JSON.parse(/** @type {HTMLElement} */ (document.getElementById('site')).textContent ?? '');
+const base = new URL(site.root, location.href);
+/** @param {string} path */
+const address = (path) => new URL(path, base).href;
+
+/** @type {Map<string, Figure>} */
+const figures = new Map();
+/** @type {Set<string>} figures whose Python answers */
+const ready = new Set();
+/** @type {Worker | null} */
+let worker = null;
+/** @type {Promise<any> | null} */
+let bokeh = null;
+
+const page = {
+  Bokeh: /** @type {any} */ (null),
+  send: (/** @type {string} */ figure, /** @type {string} */ kind, /** @type {any} */ content) =>
+    queue.add({ figure, kind, content }),
+  again,
+  localise,
+  pending: (/** @type {string} */ figure, /** @type {string} */ model, /** @type {string} */ attr) =>
+    queue.pending(figure, model, attr),
+};
+const queue = new Queue((message) => worker?.postMessage(message), (figure) => ready.has(figure));
+
+function begin() {
+  root.dataset.figures = 'starting';
+  if (site.boot !== 'none') startWorker();
+  for (const figure of figures.values()) paint(figure);
+}
+
+// Painting: BokehJS draws what the build saved, before Python is there.
+
+/** @param {Figure} figure */
+async function paint(figure) {
+  try {
+    const [text] = await Promise.all([fetchText(address(figure.settings.document)), loadBokeh()]);
+    if (figure.state !== 'picture') return;
+    await figure.paint(JSON.parse(localise(text)));
+    nameControls(figure.stage);
+    if (ready.has(figure.name)) goLive(figure);
+  } catch (error) {
+    failed({ figure: figure.name, reason: `Figure ${figure.name} could not be drawn.`, details: describe(error) });
+  }
+}
+
+function loadBokeh() {
+  bokeh ??= site.scripts
+    .map((/** @type {string} */ path) => address(path))
+    .reduce((/** @type {Promise<any>} */ before, /** @type {string} */ url) => {
+      const script = loadScript(url);
+      return before.then(() => script);
+    }, Promise.resolve())
+    .then(() => { page.Bokeh = /** @type {any} */ (window).Bokeh; page.Bokeh.set_log_level('warn'); });
+  return bokeh;
+}
+
+/** @param {string} url */
+function loadScript(url) {
+  return new Promise((resolve, reject) => {
+    const script = document.createElement('script');
+    script.src = url;
+    script.async = false;
+    script.onload = resolve;
+    script.onerror = () => reject(new Error(`The script ${url.split('/').pop()} could not be loaded.`));
+    document.head.append(script);
+  });
+}
+
+/** @param {string} url */
+async function fetchText(url) {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`${url.split('/').pop()}: the server answered ${response.status}`);
+  return response.text();
+}
+
+/**
+ * Addresses of Panel's style sheets stand in documents under a name of the build's; here they become this site's.
+ * @param {string} text
+ */
+function localise(text) {
+  return text.replace(/https:\/\/freeze\.invalid\/[\w.-]+\/dist\/([\w./-]+)/g, (_, path) => address(site.styles[path] ?? `missing/${path}`));
+}
+
+// Python: one worker for all figures.
+
+function startWorker() {
+  worker?.terminate();
+  ready.clear();
+  queue.reset();
+  worker = new Worker(address(site.worker), { type: 'module', name: 'python' });
+  worker.onmessage = ({ data }) => receive(typeof data === 'string' ? JSON.parse(localise(data)) : data);
+  worker.onerror = (event) => {
+    event.preventDefault();
+    failed({ figure: null, reason: 'Python could not start: the worker script failed.', details: `${event.message ?? ''} ${event.filename ?? ''}` });
+  };
+  const { parts } = site;
+  worker.postMessage({
+    kind: 'start',
+    parts: {
+      ...Object.fromEntries(['loader', 'module', 'wasm', 'stdlib', 'bundle'].map((name) => [name, address(parts[name])])),
+      late: address(site.late),
+      libraries: Object.fromEntries(Object.entries(parts.libraries).map(([path, url]) => [path, address(String(url))])),
+    },
+    environment: site.environment,
+    figures: [...figures.values()].map(({ settings: { name, module, number } }) => ({ name, module, number })),
+  });
+  progress.start();
+}
+
+/** @param {any} message */
+function receive(message) {
+  const figure = figures.get(message.figure);
+  switch (message.kind) {
+    case 'progress': return progress.add(message.bytes);
+    case 'stage': return progress.say('Python is starting … loading its libraries');
+    case 'failed': return failed(message);
+    case 'ready': return linked(/** @type {Figure} */ (figure), message.built);
+    case 'patch': return figure?.apply(message.patch);
+    case 'query': return writeQuery(message.figure, message.query);
+    case 'error':
+      erring.add(message.figure);
+      return figure?.trouble(`Figure ${message.figure} could not work this out; its last state stays. (${message.reason})`, message.details);
+    case 'done':
+      if (!erring.delete(message.figure)) figure?.calm();
+      return queue.done(message.seq);
+    default: return undefined;
+  }
+}
+/** @type {Set<string>} figures whose message in progress has failed */
+const erring = new Set();
+
+/**
+ * @param {Figure} figure
+ * @param {any} built
+ */
+async function linked(figure, built) {
+  ready.add(figure.name);
+  if (!figure.document) {
+    if (figure.state === 'failed') paint(figure);
+    return; // painting goes on; it will go live when it is done
+  }
+  if (built.roots[0] !== figure.json.roots[0].id) await figure.paint(built.doc);
+  goLive(figure);
+}
+
+/** @param {Figure} figure */
+function goLive(figure) {
+  figure.calm();
+  figure.enter('live');
+  queue.flush();
+  settle();
+}
+
+/** @param {{ figure: string | null, reason: string, details: string }} message */
+function failed({ figure, reason, details }) {
+  for (const each of figure ? [figures.get(figure)] : figures.values()) {
+    if (!each || each.state === 'live') continue;
+    each.enter('failed');
+    each.trouble(reason, details);
+  }
+  settle();
+}
+
+function settle() {
+  const states = [...figures.values()].map((figure) => figure.state);
+  if (states.every((state) => state === 'live')) root.dataset.figures = 'live';
+  else if (!states.some((state) => state === 'picture' || state === 'painted')) root.dataset.figures = 'failed';
+  else return;
+  progress.end();
+}
+
+/** @param {string} name */
+function again(name) {
+  const figure = /** @type {Figure} */ (figures.get(name));
+  figure.calm();
+  figure.enter(figure.document ? 'painted' : 'picture');
+  root.dataset.figures = 'starting';
+  if (!figure.document) { bokeh = null; paint(figure); }
+  if (ready.size > 0) worker?.postMessage({ kind: 'build', figure: { name, module: figure.settings.module, number: figure.settings.number } });
+  else if (worker) {
+    // Nothing lives in the worker: start it anew, for all.
+    for (const each of figures.values()) if (each.state === 'failed') { each.calm(); each.enter(each.document ? 'painted' : 'picture'); }
+    startWorker();
+  }
+}
+
+/** @param {any} error */
+function describe(error) {
+  return String(error?.stack ?? error);
+}
+
+// One quiet line by the first figure.
+const progress = {
+  line: document.querySelector('.starting'),
+  bytes: 0,
+  timer: 0,
+  start() {
+    this.bytes = 0;
+    this.say('Python is starting …');
+  },
+  /** @param {number} bytes */
+  add(bytes) {
+    this.bytes += bytes;
+    const mega = (/** @type {number} */ n) => (n / 1e6).toFixed(1);
+    this.say(`Python is starting … ${mega(Math.min(this.bytes, site.bytes))} of ${mega(site.bytes)} MB`);
+  },
+  /** @param {string} text */
+  say(text) {
+    if (this.line && this.line.textContent !== text) this.line.textContent = text;
+  },
+  end() {
+    this.say('');
+  },
+};
+
+// Links in the text that set a figure's state, and the small menu under each figure.
+document.addEventListener('click', (event) => {
+  const target = event.target instanceof Element ? event.target : null;
+  const link = target?.closest('a[href]');
+  if (link instanceof HTMLAnchorElement && !event.defaultPrevented && !event.ctrlKey && !event.metaKey && !event.shiftKey) follow(link, event);
+  const action = target?.closest('[data-action]');
+  const name = action?.closest('figure')?.getAttribute('data-figure');
+  if (action instanceof HTMLElement && name) act(action, name);
+});
+
+/**
+ * @param {HTMLAnchorElement} link
+ * @param {Event} event
+ */
+function follow(link, event) {
+  const url = new URL(link.href);
+  if (url.origin !== location.origin || url.pathname !== location.pathname) return;
+  const named = [...figures.keys()].filter((name) => readQuery(name, url.search).length || link.dataset.scene === name);
+  if (!named.length) return;
+  event.preventDefault();
+  for (const name of named) page.send(name, 'query', readQuery(name, url.search));
+  figures.get(named[0])?.element.scrollIntoView({ block: 'start' });
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {string} name
+ */
+async function act(element, name) {
+  if (element.dataset.action === 'reset') page.send(name, 'query', []);
+  if (element.dataset.action === 'copy-link') {
+    const link = new URL(withQuery(name, Object.fromEntries(readQuery(name))));
+    link.hash = name;
+    await navigator.clipboard.writeText(link.href);
+    const said = element.textContent;
+    element.textContent = 'Copied';
+    setTimeout(() => { element.textContent = said; }, 1500);
+  }
+  if (element.dataset.action === 'open-alone') {
+    location.href = withQuery(name, Object.fromEntries(readQuery(name)), address(`figures/${name}/index.html`));
+  }
+}
+
+// The plots' ink follows the page's colours; a canvas has to be drawn again for that.
+matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
+  for (const figure of figures.values()) {
+    for (const view of figure.document?.views_manager?.query?.(() => true) ?? []) view.request_repaint?.();
+  }
+});
+
+for (const settings of site.figures) {
+  const element = document.querySelector(`figure[data-figure="${settings.name}"]`);
+  if (element instanceof HTMLElement) figures.set(settings.name, new Figure(element, settings, page));
+}
+for (const { name } of figures.values()) {
+  const query = readQuery(name);
+  if (query.length) page.send(name, 'query', query);
+}
+if (root.dataset.figures !== 'failed') begin();
