@@ -25,7 +25,7 @@ from figures.shared.state import FigureState
 D_K = 2  # width of the projected modes; the one divisor rule for all modes is √2 or 1
 
 # One colour scale for each quantity, whatever the state, so that two states compare.
-SCALES = {"X": (0.0, 1.0), "W": (0.0, 1.0), "QKV": (0.0, 2.0), "Ω": (0.0, 3.0), "A": (0.0, 0.4)}
+SCALES = {"X": (0.0, 1.0), "W": (0.0, 1.0), "QKV": (0.0, 2.0), "Ω": (0.0, 2.0), "A": (0.0, 0.35)}
 DIFFERENCES = {"scores": 0.4, "weights": 0.12}
 
 
@@ -130,17 +130,27 @@ class Asymmetry(Card):
         ]
 
     def panels(self) -> list[Any]:
-        inks = {"Q": "var(--page-query, #0072B2)", "K": "var(--page-key, #B84F00)", "V": "var(--page-value, #00795a)"}
+        inks = {
+            "Q": "var(--page-query, #0072B2)",
+            "K": "var(--page-key, #B84F00)",
+            "V": "var(--page-value, #00795a)",
+        }
         inks |= {"W_q": inks["Q"], "W_k": inks["K"], "W_v": inks["V"]}
         columns = [["X"], ["W_q", "W_k", "W_v"], ["Q", "K", "V"], ["Ω", "A"], ["Z"]]
-        self._strip_plot = Strip(columns, "The matrices from the inputs X to the context vectors Z, in colour", 1.06, inks)
-        self._map = Heatmap(TOKENS, TOKENS, "The selected matrix, 6 by 6; the same numbers stand in the data", self._select)
-        self._difference = Heatmap(TOKENS, TOKENS, "The selected matrix minus its transpose, 6 by 6", self._select)
+        self._strip_plot = Strip(
+            columns, "The matrices from the inputs X to the context vectors Z, in colour", 1.06, inks
+        )
+        self._map = Heatmap(
+            TOKENS, TOKENS, "The selected matrix, 6 by 6; the same numbers stand in the data", self._select
+        )
+        self._difference = Heatmap(
+            TOKENS, TOKENS, "The selected matrix minus its transpose, 6 by 6", self._select
+        )
         self._pipeline_caption, self._map_caption, self._difference_caption = html(""), html(""), html("")
         return [
-            panel(self._map.plot, self._map_caption),
-            panel(self._difference.plot, self._difference_caption),
-            panel(self._strip_plot.plot, self._pipeline_caption),
+            panel(self._map.pane, self._map_caption),
+            panel(self._difference.pane, self._difference_caption),
+            panel(self._strip_plot.pane, self._pipeline_caption),
         ]
 
     def compute(self) -> None:
@@ -158,13 +168,13 @@ class Asymmetry(Card):
         there = f"{TOKENS[i]} → {TOKENS[j]}, and back"
         what = "inputs" if r.projections is None else "values"
         return [
-            Readout("score_error", "Score error, max |Ω − Ωᵀ|", asymmetry(r.omega), fixed(asymmetry(r.omega))),
-            Readout("weight_error", "Weight error, max |A − Aᵀ|", asymmetry(r.weights), fixed(asymmetry(r.weights))),
-            Readout("score_pair", "Scores, cell and mirror", score_pair, " ".join(map(fixed, score_pair)), there),
-            Readout("pair", "Weights, cell and mirror", pair, " ".join(map(fixed, pair)), there),
-            Readout("spread_ratio", f"Spread kept of the {what}", after / before, f"{100 * after / before:.1f} %", "outputs ÷ what is averaged"),
-            Readout("input_spread", f"Mean distance, {what}", before, fixed(before), "what is averaged"),
-            Readout("output_spread", "Mean distance, outputs", after, fixed(after), "rows of Z"),
+            Readout("score_error", "Score error", asymmetry(r.omega), fixed(asymmetry(r.omega)), "max |Ω − Ωᵀ|"),
+            Readout("weight_error", "Weight error", asymmetry(r.weights), fixed(asymmetry(r.weights)), "max |A − Aᵀ|"),
+            Readout("score_pair", "Scores, cell · mirror", score_pair, " · ".join(map(fixed, score_pair)), there),
+            Readout("pair", "Weights, cell · mirror", pair, " · ".join(map(fixed, pair)), there),
+            Readout("input_spread", f"Mean distance, {what}", before, fixed(before), wide=True),
+            Readout("output_spread", "Mean distance, outputs", after, fixed(after), wide=True),
+            Readout("spread_ratio", "Distance kept", after / before, f"{100 * after / before:.1f} %", wide=True),
             Readout("row_sums", "Row sums of Ω", sums, numbers(sums), wide=True),
             Readout("softmax_denominators", "Softmax denominators", denominators, numbers(denominators), wide=True),
             Readout("context_journey", "Context of journey", r.z[1], numbers(r.z[1]), wide=True),
@@ -174,7 +184,11 @@ class Asymmetry(Card):
     def summary(self) -> str:
         r = self.result
         error, weight_error = asymmetry(r.omega), asymmetry(r.weights)
-        scored = "are exactly symmetric" if error == 0 else f"differ from their mirror image by up to {fixed(error)}"
+        scored = (
+            "are exactly symmetric"
+            if error == 0
+            else f"differ from their mirror image by up to {fixed(error)}"
+        )
         if weight_error == 0:
             weighed = "so are the weights"
         else:
@@ -189,13 +203,19 @@ class Asymmetry(Card):
             return "Orthonormal inputs and no matrices"
         if self.state.relation == "double":
             return "A key matrix twice the query matrix"
-        return {"none": "No matrices", "tied": "One matrix in both roles", "separate": "Two separate matrices"}[self.state.mode]
+        return {
+            "none": "No matrices",
+            "tied": "One matrix in both roles",
+            "separate": "Two separate matrices",
+        }[self.state.mode]
 
     def explanation(self) -> str:
         r = self.result
         i, j = self._cell
         row, column = TOKENS[i], TOKENS[j]
-        terms = " + ".join(f"{fixed(float(a), 3)}·{fixed(float(b), 3)}" for a, b in zip(r.q[i], r.k[j], strict=True))
+        terms = " + ".join(
+            f"{fixed(float(a), 3)}·{fixed(float(b), 3)}" for a, b in zip(r.q[i], r.k[j], strict=True)
+        )
         root = "√2" if self.state.divisor == "sqrt" else "1"
         total = float(np.exp(r.omega[i] / r.divisor).sum())
         q, k = ("x", "x") if r.projections is None else ("q", "k")
@@ -221,7 +241,9 @@ class Asymmetry(Card):
         name, matrix, limits = ("A", r.weights, SCALES["A"]) if weights else ("Ω", r.omega, SCALES["Ω"])
         gap = matrix - matrix.T
         limit = DIFFERENCES[self.state.show]
-        self._map.draw(Cells(matrix, sequential(matrix, *limits), self._hows(name, matrix)), (i, j), mirror=True)
+        self._map.draw(
+            Cells(matrix, sequential(matrix, *limits), self._hows(name, matrix)), (i, j), mirror=True
+        )
         self._difference.draw(
             Cells(gap, diverging(gap, limit), self._hows(f"{name} − {name}ᵀ", gap)), (i, j), mirror=True
         )
@@ -238,7 +260,11 @@ class Asymmetry(Card):
         )
         self._pipeline_caption.object = (
             '<div class="caption"><b>From X to Z</b>: '
-            + ("the inputs play all three parts" if r.projections is None else "Q = X W_q, K = X W_k, V = X W_v")
+            + (
+                "the inputs play all three parts"
+                if r.projections is None
+                else "Q = X W_q, K = X W_k, V = X W_v"
+            )
             + f", Ω = {'X Xᵀ' if r.projections is None else 'Q Kᵀ'}, A = softmax(Ω / {'√2' if self.state.divisor == 'sqrt' else '1'}), "
             f"Z = A {'X' if r.projections is None else 'V'}</div>"
         )
@@ -294,7 +320,9 @@ class _RowColumn(param.Parameterized):
 
 def _block(name: str, matrix: np.ndarray, limits: tuple[float, float]) -> Block:
     hows = [
-        f"{name}[{i + 1}, {j + 1}] = {fixed(float(value))}" for i, row in enumerate(matrix) for j, value in enumerate(row)
+        f"{name}[{i + 1}, {j + 1}] = {fixed(float(value))}"
+        for i, row in enumerate(matrix)
+        for j, value in enumerate(row)
     ]
     return Block(name, (matrix.shape[0], matrix.shape[1]), sequential(matrix, *limits), hows)
 

@@ -22,9 +22,15 @@ def introduction() -> dict[str, Any]:
     x = np.asarray(EMBEDDINGS)
     omega = scores(x, x)
     z = softmax(omega) @ x
-    return {"context_journey": z[1], "spread_inputs": mean_pairwise_distance(x), "score_error": asymmetry(omega)}
+    return {
+        "context_journey": z[1],
+        "spread_inputs": mean_pairwise_distance(x),
+        "score_error": asymmetry(omega),
+    }
 
 
 def plain_values(sections: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
     """Return the same in Python's own types."""
-    return {section: {name: plain(value) for name, value in named.items()} for section, named in sections.items()}
+    return {
+        section: {name: plain(value) for name, value in named.items()} for section, named in sections.items()
+    }

@@ -100,7 +100,9 @@ class Card(pn.viewable.Viewer):
     def load_query(self, pairs: Iterable[Sequence[str]]) -> None:
         """Set the state from a link, and say what of it could not be used."""
         notice = self.state.load_query((key, text) for key, text in pairs)
-        self._notice.object = f'<p class="line notice">{escape("From the link: " + notice)}</p>' if notice else ""
+        self._notice.object = (
+            f'<p class="line notice">{escape("From the link: " + notice)}</p>' if notice else ""
+        )
         self._changed()
 
     def static_html(self) -> str:
@@ -114,7 +116,9 @@ class Card(pn.viewable.Viewer):
         if location is not None:
             name = type(self).__module__.rsplit(".", 1)[-1] + "."
             given = location.query_params.items()
-            self.load_query([(key.removeprefix(name), str(text)) for key, text in given if key.startswith(name)])
+            self.load_query(
+                [(key.removeprefix(name), str(text)) for key, text in given if key.startswith(name)]
+            )
         return super().servable(*args, **kwargs)
 
     # How a change travels.
@@ -202,9 +206,9 @@ def html(text: str) -> Html:
     return _html(PROSE, text)
 
 
-def panel(plot: Any, caption: Html) -> pn.Column:
+def panel(plot: pn.viewable.Viewable, caption: Html) -> pn.Column:
     """Return a plot with its caption."""
-    return pn.Column(pn.pane.Bokeh(plot, margin=0), caption, stylesheets=[PANEL], margin=0)
+    return pn.Column(plot, caption, stylesheets=[PANEL], margin=0)
 
 
 def scale(name: str, colours: Sequence[str], low: str, high: str) -> str:
@@ -217,10 +221,10 @@ def _table(table: Table) -> str:
     head = "".join(f"<th scope=col>{escape(name)}</th>" for name in table.columns)
     body = "".join(
         f"<tr><th scope=row>{escape(name)}</th>"
-        + "".join(f'<td data-value="{escape(json.dumps(float(v)))}">{escape(fixed(float(v)))}</td>' for v in row)
+        + "".join(
+            f'<td data-value="{escape(json.dumps(float(v)))}">{escape(fixed(float(v)))}</td>' for v in row
+        )
         + "</tr>"
         for name, row in zip(table.rows, table.values, strict=True)
     )
     return f"<table><caption>{escape(table.name)}</caption><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import panel as pn
 from bokeh.core.properties import value
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Label, Range1d, TapTool
 from bokeh.plotting import figure
@@ -54,7 +55,9 @@ class Heatmap:
     ) -> None:
         self._select = select
         self._digits = digits
-        self._cells = ColumnDataSource({key: [] for key in ("x", "y", "colour", "text", "ink", "hatch", "how")})
+        self._cells = ColumnDataSource(
+            {key: [] for key in ("x", "y", "colour", "text", "ink", "hatch", "how")}
+        )
         self._marks = ColumnDataSource({key: [] for key in ("x", "y", "width", "height", "line", "dash")})
         self.plot = figure(
             x_range=Range1d(0, 1),
@@ -68,8 +71,7 @@ class Heatmap:
             tools="",
             background_fill_color=None,
             border_fill_color=None,
-            sizing_mode="stretch_both",
-            stylesheets=[PLOT, f":host {{ height: calc(100cqi - {_LEFT - _TOP}px) !important; }}"],
+            sizing_mode="stretch_width",
             html_attributes={"role": "img", "aria-label": label},
         )
         self.plot.grid.visible = False
@@ -98,6 +100,8 @@ class Heatmap:
             axis.major_label_text_font_size = "12px"
             axis.major_label_standoff = 3
         self.plot.xaxis.major_label_orientation = 0.75
+        # The squares stay square: the canvas is as high as it is wide, but for the names along the sides.
+        self.pane = _pane(self.plot, f"calc(100cqi - {_LEFT - _TOP}px)")
         self._shape = (0, 0)
         self.rename(rows, columns)
 
@@ -125,10 +129,16 @@ class Heatmap:
             "hatch": ["right_diagonal_line" if off else " " for off in hidden],
             "how": cells.how,
         }
-        self._marks.data = marks([] if selected is None else [(*selected, 1, 1)], self._mirror(selected, mirror))
+        self._marks.data = marks(
+            [] if selected is None else [(*selected, 1, 1)], self._mirror(selected, mirror)
+        )
 
-    def _mirror(self, selected: tuple[int, int] | None, mirror: bool) -> list[tuple[float, float, float, float]]:
-        return [(selected[1], selected[0], 1, 1)] if mirror and selected and selected[0] != selected[1] else []
+    def _mirror(
+        self, selected: tuple[int, int] | None, mirror: bool
+    ) -> list[tuple[float, float, float, float]]:
+        return (
+            [(selected[1], selected[0], 1, 1)] if mirror and selected and selected[0] != selected[1] else []
+        )
 
     def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
         if new and self._select:
@@ -136,7 +146,15 @@ class Heatmap:
             self._select(*divmod(new[0], self._shape[1]))
 
 
-def marks(solid: list[tuple[float, float, float, float]], dashed: list[tuple[float, float, float, float]]) -> dict[str, list]:
+def _pane(plot: figure, height: str) -> pn.pane.Bokeh:
+    """Return a plot as wide as its place, with a height given in CSS; ``cqi`` is a hundredth of the place's width."""
+    plot.stylesheets = [PLOT, f":host {{ height: {height} !important; }}"]
+    return pn.pane.Bokeh(plot, sizing_mode="stretch_width", margin=0)
+
+
+def marks(
+    solid: list[tuple[float, float, float, float]], dashed: list[tuple[float, float, float, float]]
+) -> dict[str, list]:
     """Return outlines around blocks of cells, given as (row, column, rows, columns)."""
     blocks = [(block, "solid") for block in solid] + [(block, "dashed") for block in dashed]
     return {
@@ -174,7 +192,9 @@ class Strip:
         CSS colours of the names that are not written in ink.
     """
 
-    def __init__(self, columns: Sequence[Sequence[str]], label: str, aspect: float, inks: dict[str, str]) -> None:
+    def __init__(
+        self, columns: Sequence[Sequence[str]], label: str, aspect: float, inks: dict[str, str]
+    ) -> None:
         self._columns = columns
         self._aspect = aspect
         self._origin: dict[str, tuple[float, float]] = {}
@@ -182,20 +202,21 @@ class Strip:
         self._marks = ColumnDataSource({key: [] for key in ("x", "y", "width", "height", "line", "dash")})
         self.plot = figure(
             x_range=Range1d(0, 1), y_range=Range1d(1, 0), min_border=0, toolbar_location=None, tools="",
-            background_fill_color=None, border_fill_color=None, sizing_mode="stretch_both",
-            stylesheets=[PLOT, f":host {{ height: calc({aspect} * 100cqi) !important; }}"],
+            background_fill_color=None, border_fill_color=None, sizing_mode="stretch_width",
             html_attributes={"role": "img", "aria-label": label},
         )  # fmt: skip
         self.plot.grid.visible = False
         self.plot.axis.visible = False
-        squares = self.plot.rect("x", "y", 0.92, 0.92, source=self._cells, fill_color="colour", line_color=None)
+        squares = self.plot.rect(
+            "x", "y", 0.92, 0.92, source=self._cells, fill_color="colour", line_color=None
+        )
         self.plot.rect(
             "x", "y", "width", "height", source=self._marks, fill_color=None, line_color="line", line_width=2, line_dash="dash",
         ).level = "overlay"  # fmt: skip
         self.plot.add_tools(HoverTool(renderers=[squares], tooltips=TOOLTIP, point_policy="follow_mouse"))
         self._labels = {
             name: Label(
-                x=0, y=0, text=name, text_font=FONT, text_font_size="12px", text_align="left", text_baseline="bottom",
+                x=0, y=0, text=name, text_font=FONT, text_font_size="11px", text_align="left", text_baseline="bottom",
                 stylesheets=[f":host {{ --bk-text-color: {inks[name]}; }}"] if name in inks else [],
             )
             for column in columns
@@ -203,10 +224,11 @@ class Strip:
         }  # fmt: skip
         for text in self._labels.values():
             self.plot.add_layout(text)
+        self.pane = _pane(self.plot, f"calc({aspect} * 100cqi)")
 
     def draw(self, blocks: dict[str, Block], outlined: Sequence[tuple[str, int, int, int, int]] = ()) -> None:
         """Show the matrices that are given; outline blocks of cells (name, row, column, rows, columns)."""
-        gap, title = 1.5, 1.9
+        gap, title = 1.8, 1.9
         columns = [[blocks[name] for name in column if name in blocks] for column in self._columns]
         columns = [column for column in columns if column]
         widths = [max(block.shape[1] for block in column) for column in columns]
@@ -238,5 +260,9 @@ class Strip:
                 top, left = self._origin[name]
                 rows, across = blocks[name].shape
                 text.update(x=left, y=top - 0.1, text=f"{name} {rows}×{across}")
-        placed = [(self._origin[n][0] + r, self._origin[n][1] + c, h, w) for n, r, c, h, w in outlined if n in self._origin]
+        placed = [
+            (self._origin[n][0] + r, self._origin[n][1] + c, h, w)
+            for n, r, c, h, w in outlined
+            if n in self._origin
+        ]
         self._marks.data = marks(placed, [])

@@ -59,17 +59,19 @@ def numbers(values: Sequence[float], digits: int = 4) -> str:
 
 
 def strip(readouts: Sequence[Readout], former: Sequence[Readout] = ()) -> str:
-    """Return the strip of readouts as HTML; what differs from `former` is marked, with its former text."""
+    """Return the readouts as HTML: the large ones, then the rest. What differs from `former` is marked."""
     before = {readout.name: readout for readout in former}
-    return "<dl>" + "".join(_item(readout, before.get(readout.name)) for readout in readouts) + "</dl>"
+    large = "".join(_item(readout, before.get(readout.name)) for readout in readouts if not readout.wide)
+    small = "".join(_item(readout, before.get(readout.name)) for readout in readouts if readout.wide)
+    return f"<dl>{large}</dl>" + (f'<dl class="more">{small}</dl>' if small else "")
 
 
 def _item(readout: Readout, former: Readout | None) -> str:
     value = json.dumps(plain(readout.value), allow_nan=False, ensure_ascii=False)
     changed = former is not None and former.text != readout.text
-    beside = readout.beside or (f"was {former.text}" if changed and former else "")
+    beside = f"was {former.text}" if changed and former else readout.beside
     return (
-        f"<div{' class=wide' if readout.wide else ''}><dt>{escape(readout.label)}</dt>"
+        f"<div><dt>{escape(readout.label)}</dt>"
         f'<dd><span class="value{" changed" if changed else ""}" data-readout="{escape(readout.name)}" '
         f'data-value="{escape(value)}">{escape(readout.text)}</span>'
         + ("" if readout.wide else f'<span class="beside">{escape(beside)}</span>')

@@ -39,7 +39,7 @@ PANELS = """
   justify-content: flex-start; width: 100%; }
 """
 PANEL = """
-:host { display: flex; flex-direction: column; gap: 4px; flex: 1 1 288px; min-width: 0; max-width: 340px; }
+:host { display: flex; flex-direction: column; gap: 4px; flex: 1 1 288px; min-width: 0; max-width: 340px; container-type: inline-size; }
 @container (max-width: 620px) { :host { max-width: 100%; } }
 """
 
@@ -52,12 +52,12 @@ CONTROL = """
 """
 
 SEGMENTED = """
-.bk-input-group { display: inline-flex !important; flex-direction: row !important; gap: 0 !important;
+.bk-input-group { display: inline-flex !important; flex-direction: row !important; gap: 0 !important; padding: 0 !important;
   border: 1px solid var(--muted); border-radius: 7px; overflow: clip; background: var(--paper); }
-.bk-input-group > label { display: inline-flex !important; position: relative; align-items: center; margin: 0; cursor: pointer; }
+.bk-input-group > label { display: inline-flex !important; position: relative; align-items: center; margin: 0 !important; padding: 0 !important; cursor: pointer; }
 .bk-input-group > label + label { border-left: 1px solid var(--muted); }
 .bk-input-group input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0; cursor: pointer; }
-.bk-input-group span { padding: 0 13px; min-height: 34px; display: inline-flex; align-items: center; white-space: nowrap; }
+.bk-input-group span { padding: 0 13px; margin: 0 !important; min-height: 34px; display: inline-flex; align-items: center; white-space: nowrap; }
 .bk-input-group input:checked + span { background: var(--accent); color: var(--on-accent); }
 .bk-input-group input:focus-visible + span { box-shadow: inset 0 0 0 3px var(--ink), inset 0 0 0 5px var(--paper); }
 @media (pointer: coarse) { .bk-input-group span { min-height: 44px; } }
@@ -102,20 +102,23 @@ CHIP = """
 
 READOUTS = """
 :host { width: 100%; container-type: inline-size; }
-dl { margin: 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 10px 18px;
-  border-top: 1px solid var(--line); border-bottom: 1px solid var(--line); padding: 12px 0; }
+dl { margin: 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 8px 18px;
+  border-top: 1px solid var(--line); padding: 10px 0 8px; font-variant-numeric: tabular-nums; }
+@container (min-width: 640px) { dl { grid-template-columns: repeat(4, 1fr); } }
 dl > div { min-width: 0; }
-dl > div.wide { grid-column: 1 / -1; display: flex; flex-wrap: wrap; gap: 2px 12px; align-items: baseline; }
 dt { font: 13px/1.3 var(--sans); color: var(--muted); }
-dd { margin: 1px 0 0; font-family: var(--sans); font-variant-numeric: tabular-nums; color: var(--ink); }
-dd output, dd .value { font-size: 22px; line-height: 1.2; font-weight: 600; letter-spacing: -.01em; display: inline-block; }
-.wide dt { flex: 0 0 132px; }
-.wide dd { margin: 0; }
-.wide .value { font-size: 15px; font-weight: 500; letter-spacing: 0; font-family: var(--mono); white-space: pre-wrap; font-size: 13.5px; }
-.beside { display: block; font-size: 13px; color: var(--muted); min-height: 1.35em; }
-.value.changed { animation: mark 1.2s ease-out; border-radius: 3px; }
+dd { margin: 1px 0 0; font-family: var(--sans); color: var(--ink); }
+.value { font-size: clamp(16px, 4.6cqi, 19px); line-height: 1.3; font-weight: 600; letter-spacing: -.01em; display: inline-block; white-space: pre-wrap;
+  border-radius: 3px; }
+.beside { display: block; font-size: 12.5px; line-height: 1.35; color: var(--muted); overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+dl.more { grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); border-bottom: 1px solid var(--line); gap: 6px 18px; }
+@container (min-width: 640px) { dl.more { grid-template-columns: repeat(3, auto); justify-content: start; column-gap: 40px; } }
+.more dt { font-size: 12.5px; }
+.more .value { font-size: 14px; font-weight: 500; letter-spacing: 0; line-height: 1.35; }
+.more > div:nth-child(n + 4) { grid-column: span 1; }
+.changed { animation: mark 1.2s ease-out; }
 @keyframes mark { from { background: var(--changed); box-shadow: 0 0 0 4px var(--changed); } }
-@media (prefers-reduced-motion: reduce) { .value.changed { animation: none; text-decoration: underline 2px var(--accent); } }
+@media (prefers-reduced-motion: reduce) { .changed { animation: none; text-decoration: underline 2px var(--accent); } }
 """
 
 PROSE = """
@@ -124,7 +127,7 @@ p, .line { margin: 0; font: 14px/1.5 var(--sans); color: var(--ink); max-width: 
 .muted, .muted p { color: var(--muted); }
 .notice { color: var(--warn); }
 .notice:empty { display: none; }
-.how { font-family: var(--mono); font-size: 13px; line-height: 1.6; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
+.how { color: var(--ink); font-family: var(--mono); font-size: 13px; line-height: 1.6; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
 b.q { color: var(--page-query, #0072B2); } b.k { color: var(--page-key, #B84F00); } b.v { color: var(--page-value, #00795a); }
 .caption { font: 13px/1.4 var(--sans); color: var(--muted); }
 .caption b { color: var(--ink); font-weight: 600; }
@@ -134,5 +137,5 @@ b.q { color: var(--page-query, #0072B2); } b.k { color: var(--page-key, #B84F00)
 """
 
 PLOT = """
-:host { width: 100%; touch-action: pan-x pan-y pinch-zoom; }
+:host { width: 100%; flex: 0 0 auto !important; touch-action: pan-x pan-y pinch-zoom; }
 """

@@ -50,7 +50,9 @@ def build(configuration: Path, out: Path, *, cache: Path | None, mirror: str | N
     assets = ensure_assets(cache, mirror=mirror, report=say)
     compiled = next(iter(assets.values())).parent / "compiled"
     say("Collecting Python files …")
-    numpy, libraries = bundle.open_numpy(next(path for name, path in assets.items() if name.startswith("numpy-")))
+    numpy, libraries = bundle.open_numpy(
+        next(path for name, path in assets.items() if name.startswith("numpy-"))
+    )
     sources = bundle.collect_python(project.python) | numpy
     sources["panel_freeze_resident.py"] = (RUNTIME / "resident.py").read_bytes()
     out = out.resolve()
@@ -76,14 +78,23 @@ def build(configuration: Path, out: Path, *, cache: Path | None, mirror: str | N
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code."""
-    parser = argparse.ArgumentParser(prog="panel-freeze", description="Turn Panel apps and an article into a static site.")
+    parser = argparse.ArgumentParser(
+        prog="panel-freeze", description="Turn Panel apps and an article into a static site."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    for name, help_text in (("build", "build the site"), ("serve", "build the site, serve it, rebuild on change")):
+    for name, help_text in (
+        ("build", "build the site"),
+        ("serve", "build the site, serve it, rebuild on change"),
+    ):
         command = commands.add_parser(name, help=help_text)
         command.add_argument("configuration", type=Path, help="the site.toml")
         command.add_argument("--out", type=Path, default=Path("dist"), help="the folder to write (dist)")
-        command.add_argument("--cache", type=Path, default=None, help="where downloads and compiled files are kept")
-        command.add_argument("--mirror", default=None, help="a folder or address to take Pyodide's files from")
+        command.add_argument(
+            "--cache", type=Path, default=None, help="where downloads and compiled files are kept"
+        )
+        command.add_argument(
+            "--mirror", default=None, help="a folder or address to take Pyodide's files from"
+        )
     commands.choices["serve"].add_argument("--port", type=int, default=8000)
     given = parser.parse_args(arguments)
     try:

@@ -21,7 +21,8 @@ from panel_freeze._errors import FreezeError
 
 # What may hold digits that are no claims: expressions, code, equations, addresses, tags.
 _NOT_PROSE = re.compile(
-    r"```.*?```|`[^`\n]*`|\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|\$\$.*?\$\$|\$[^$\n]+\$|\]\([^)\n]*\)|<[^>\n]*>", re.DOTALL
+    r"```.*?```|`[^`\n]*`|\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|\$\$.*?\$\$|\$[^$\n]+\$|\]\([^)\n]*\)|<[^>\n]*>",
+    re.DOTALL,
 )
 
 
@@ -44,7 +45,10 @@ def typed_numbers(text: str) -> list[tuple[int, str]]:
 
 
 def render_article(
-    path: Path, numbers: Mapping[str, Any], figure: Callable[[str], Markup], filters: Mapping[str, Callable[..., str]]
+    path: Path,
+    numbers: Mapping[str, Any],
+    figure: Callable[[str], Markup],
+    filters: Mapping[str, Callable[..., str]],
 ) -> Article:
     """Render the article.
 
@@ -109,7 +113,9 @@ def _equation(latex: str, options: Mapping[str, Any]) -> str:
     try:
         return str(to_mathml(latex, display=display))
     except Exception as error:
-        raise FreezeError(f"The equation {latex.strip()!r} cannot be set: {error or type(error).__name__}.") from error
+        raise FreezeError(
+            f"The equation {latex.strip()!r} cannot be set: {error or type(error).__name__}."
+        ) from error
 
 
 # Ways to write a number, for the article.

@@ -122,7 +122,9 @@ def _distribution_files(name: str) -> Iterator[tuple[str, bytes]]:
     try:
         distribution = importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError as error:
-        raise FreezeError(f"The package {name} is needed for the browser but is not installed here.") from error
+        raise FreezeError(
+            f"The package {name} is needed for the browser but is not installed here."
+        ) from error
     for file in distribution.files or ():
         path = file.as_posix()
         if ".dist-info/" in path or path.startswith("..") or _excluded(path):
@@ -185,7 +187,9 @@ def open_numpy(wheel: Path) -> tuple[Files, Files]:
                 f"NumPy differs: {version} for the browser, {installed} installed here; baked and live "
                 "numbers would not be the same. Install the version for the browser."
             )
-        python = {name: archive.read(name) for name in names if name.startswith("numpy/") and not _excluded(name)}
+        python = {
+            name: archive.read(name) for name in names if name.startswith("numpy/") and not _excluded(name)
+        }
         metadata = next(name for name in names if name.endswith(".dist-info/METADATA"))
         python[metadata] = f"Metadata-Version: 2.1\nName: numpy\nVersion: {version}\n".encode()
         libraries = {}
@@ -211,3 +215,15 @@ def unpack(data: bytes) -> Files:
     start = 4 + struct.unpack_from("<I", data)[0]
     index = json.loads(data[4:start])
     return {path: data[start + offset : start + offset + size] for path, offset, size in index}
+
+
+def module_name(path: str) -> str | None:
+    """Return the module that a file of site-packages holds, or None for a file of another kind.
+
+    >>> module_name("numpy/random/__init__.pyc"), module_name("param/_utils.pyc"), module_name("a/b.css")
+    ('numpy.random', 'param._utils', None)
+    """
+    stem, dot, ending = path.rpartition(".")
+    if not dot or ending != "pyc":
+        return None
+    return stem.removesuffix("/__init__").replace("/", ".")

@@ -37,7 +37,16 @@ SCRIPTS = (
     ("panel", "dist/panel.min.js"),
 )
 # Each comes after those it imports.
-MODULES = ("download.js", "pyodide-boot.js", "worker.js", "address.js", "names.js", "queue.js", "figure.js", "page.js")
+MODULES = (
+    "download.js",
+    "pyodide-boot.js",
+    "worker.js",
+    "address.js",
+    "names.js",
+    "queue.js",
+    "figure.js",
+    "page.js",
+)
 # Windows of these widths show the picture taken at the width beside them; larger ones the last.
 PICTURE_MEDIA = ((360, 563), (768, 1019))
 
@@ -107,7 +116,9 @@ def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "aut
     def head(root: str, names: tuple[str, ...]) -> Markup:
         chosen = [entry for entry in settings["figures"] if entry["name"] in names]
         # Inside a script element only "<" can end it.
-        data = json.dumps({**settings, "root": root, "figures": chosen}, separators=(",", ":")).replace("<", "\\u003c")
+        data = json.dumps({**settings, "root": root, "figures": chosen}, separators=(",", ":")).replace(
+            "<", "\\u003c"
+        )
         lines = [
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             f'<link rel="stylesheet" href="{root}{sheet}">',
@@ -165,7 +176,9 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
             )
         scripts.append(shelf.put(Path(path).name.replace(".min.js", ".js"), data))
     if parts.documents.versions["bokeh"] != bokeh_version:
-        raise FreezeError(f"Bokeh differs: {parts.documents.versions['bokeh']} in the bake, {bokeh_version} installed.")
+        raise FreezeError(
+            f"Bokeh differs: {parts.documents.versions['bokeh']} in the bake, {bokeh_version} installed."
+        )
     modules: dict[str, str] = {}
     for name in MODULES:
         source = (RUNTIME / name).read_text(encoding="utf-8")
@@ -197,9 +210,15 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
         "worker": modules["worker.js"],
         "page": modules["page.js"],
         "scripts": scripts,
-        "styles": {path: shelf.put(Path(path).name, _package_file("panel", f"dist/{path}")) for path in sorted(styles)},
+        "styles": {
+            path: shelf.put(Path(path).name, _package_file("panel", f"dist/{path}"))
+            for path in sorted(styles)
+        },
         "parts": {**files, "libraries": libraries},
-        "late": shelf.put("late.pack", bundle.pack(_late(parts)), compress=True),
+        "late": {
+            "url": shelf.put("late.pack", bundle.pack(_late(parts)), compress=True),
+            "modules": sorted(filter(None, map(bundle.module_name, _late(parts)))),
+        },
         "bytes": sum(shelf.sizes[path] for path in binary),
         "environment": ENVIRONMENT,
         "figures": figures,
@@ -209,7 +228,9 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
 def _first(parts: Parts) -> Files:
     """Return the files that starting needs: what the bake imported, and data."""
     imported = parts.documents.imported
-    return {path: data for path, data in parts.python.items() if not path.endswith(".pyc") or path in imported}
+    return {
+        path: data for path, data in parts.python.items() if not path.endswith(".pyc") or path in imported
+    }
 
 
 def _late(parts: Parts) -> Files:
@@ -313,7 +334,9 @@ def check_references(folder: Path) -> None:
                 continue
             file = page.parent / target
             if not (file / "index.html" if target.endswith("/") else file).is_file():
-                raise FreezeError(f"{page.relative_to(folder).as_posix()} refers to {target}, which is not in the site.")
+                raise FreezeError(
+                    f"{page.relative_to(folder).as_posix()} refers to {target}, which is not in the site."
+                )
 
 
 def _write_report(project: Project, parts: Parts, folder: Path, settings: Mapping[str, Any]) -> None:
@@ -333,7 +356,13 @@ def _write_report(project: Project, parts: Parts, folder: Path, settings: Mappin
     libraries = settings["parts"]["libraries"].values()
     parts_paths = [path for path in settings["parts"].values() if isinstance(path, str)]
     scripts = [name for name in files if re.match(r"assets/[\w-]+\.\w{12}\.js$", name)]
-    until = {*before, *scripts, *parts_paths, *libraries, *(figure["document"] for figure in settings["figures"])}
+    until = {
+        *before,
+        *scripts,
+        *parts_paths,
+        *libraries,
+        *(figure["document"] for figure in settings["figures"]),
+    }
     measured = {
         "before_runtime": sum(files[name]["gzip"] for name in before),
         "until_live": sum(files[name]["gzip"] for name in until),
@@ -346,7 +375,8 @@ def _write_report(project: Project, parts: Parts, folder: Path, settings: Mappin
         "title": project.title,
         "versions": parts.documents.versions | {"panel_freeze": version("attention-figures")},
         "budgets": {
-            name: {"measured": bytes_, "allowed": project.budgets.get(name)} for name, bytes_ in measured.items()
+            name: {"measured": bytes_, "allowed": project.budgets.get(name)}
+            for name, bytes_ in measured.items()
         },
         "files": files,
     }

@@ -125,7 +125,9 @@ def serving(
         thread.join()
 
 
-def serve(directory: Path, *, port: int, watch: list[Path], rebuild: Callable[[], None], say: Callable[[str], None]) -> None:
+def serve(
+    directory: Path, *, port: int, watch: list[Path], rebuild: Callable[[], None], say: Callable[[str], None]
+) -> None:
     """Serve a site until interrupted, and build it again whenever a watched file changes.
 
     A build that fails is told; the last good site stays.

@@ -27,7 +27,7 @@ const tasks = {
   async build({ figures, numbers }) {
     const baker = pyodide.pyimport('panel_freeze_baker');
     const { Resident } = pyodide.pyimport('panel_freeze_resident');
-    const resident = Resident(() => {});
+    const resident = Resident();
     const built = Object.fromEntries(figures.map(({ name, module, number }) => [name, JSON.parse(resident.build(name, module, number))]));
     return {
       built,

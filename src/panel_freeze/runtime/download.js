@@ -65,6 +65,20 @@ export async function wasm(url, onBytes) {
 }
 
 /**
+ * Fetch a whole file and wait for it, as it is stored: for Python, which cannot wait in the middle of an import.
+ * @param {string} url
+ * @returns {Uint8Array}
+ */
+export function fetchNow(url) {
+  const request = new XMLHttpRequest();
+  request.open('GET', url, false);
+  request.responseType = 'arraybuffer';
+  request.send();
+  if (request.status !== 200) throw new DownloadError(`The file ${url.split('/').pop()} is missing on this site (the server answered ${request.status}).`);
+  return new Uint8Array(request.response);
+}
+
+/**
  * Import a script of the site; a failure names the file and what the server said of it.
  * @param {string} url
  * @returns {Promise<any>}

@@ -106,10 +106,10 @@ function startWorker() {
     kind: 'start',
     parts: {
       ...Object.fromEntries(['loader', 'module', 'wasm', 'stdlib', 'bundle'].map((name) => [name, address(parts[name])])),
-      late: address(site.late),
       libraries: Object.fromEntries(Object.entries(parts.libraries).map(([path, url]) => [path, address(String(url))])),
     },
     environment: site.environment,
+    late: { url: address(site.late.url), modules: site.late.modules },
     figures: [...figures.values()].map(({ settings: { name, module, number } }) => ({ name, module, number })),
   });
   progress.start();

@@ -59,16 +59,6 @@ export async function bootCold(parts, onBytes, environment) {
 }
 
 /**
- * Add files that starting does not need: a module imported late, a template, a style sheet.
- * @param {any} pyodide
- * @param {string} url a pack
- */
-export async function addFiles(pyodide, url) {
-  writeFiles(pyodide.FS, readPack(await bytes(url)));
-  pyodide.pyimport('importlib').invalidate_caches();
-}
-
-/**
  * Load shared libraries under the names that Python's `dlopen` will ask for.
  * @param {any} module
  * @param {[string, WebAssembly.Module][]} libraries

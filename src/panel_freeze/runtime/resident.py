@@ -20,17 +20,28 @@ What ``app()`` returns may be any Panel object. If it offers more, the page uses
 from __future__ import annotations
 
 import asyncio
+import gzip
 import importlib
 import json
+import struct
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+
+def _stand_in(name: str, **content: object) -> None:
+    module = ModuleType(name)
+    vars(module).update(content)
+    sys.modules.setdefault(name, module)
+
+
 # Panel's support for Pyodide imports pandas unless this module exists.
-sys.modules.setdefault("pyodide_http", _stub := ModuleType("pyodide_http"))
-_stub.patch_all = lambda: None  # type: ignore[attr-defined]
+_stand_in("pyodide_http", patch_all=lambda: None)
+# Bokeh's callbacks name a type of this module, which needs Tornado, and do not use it.
+_stand_in("bokeh.util.tornado", _CallbackGroup=object)
 
 from bokeh.core.serialization import Buffer, Serializer  # noqa: E402
 from bokeh.document import Document  # noqa: E402
@@ -55,14 +66,14 @@ Send = Callable[[str], None]
 class Figure:
     """One figure: its document, and what waits to be sent to the page."""
 
-    def __init__(self, name: str, module: str, number: int, send: Send) -> None:
+    def __init__(self, name: str, module: str, number: int) -> None:
         bokeh_ids._simple_id = (number + 1) * IDS_PER_FIGURE
         self.name = name
         self.document = Document()
         self.view = importlib.import_module(module).app()
         with set_curdoc(self.document):
             as_panel(self.view).server_doc(doc=self.document, location=False)
-        self._send = send
+        self._send: Send = lambda message: None
         self._outbox: list[DocumentPatchedEvent] = []
         self._callbacks: dict[Any, Callable[[], None]] = {}
         self._ticks: list[Any] = []
@@ -78,8 +89,9 @@ class Figure:
             "title": getattr(self.view, "heading", ""),
         }
 
-    def link(self) -> None:
+    def link(self, send: Send) -> None:
         """From now on send the document's changes to the page, and run its callbacks."""
+        self._send = send
         self.document.on_change(self._changed)
         self.document.unhold()
         for callback in self.document.session_callbacks:
@@ -185,28 +197,61 @@ def describe(error: BaseException) -> dict[str, str]:
 class Resident:
     """All figures of one page in one Python."""
 
-    def __init__(self, send: Send) -> None:
-        self._send = send
+    def __init__(self) -> None:
         self._figures: dict[str, Figure] = {}
 
     def build(self, name: str, module: str, number: int) -> str:
         """Build one figure's document; return it, or why it failed, as JSON."""
         try:
-            figure = Figure(name, module, number, self._send)
+            figure = Figure(name, module, number)
             self._figures[name] = figure
-            baked = figure.baked()
-            return json.dumps(baked, default=_inline_buffer, separators=(",", ":"))
+            return json.dumps(figure.baked(), default=_inline_buffer, separators=(",", ":"))
         except Exception as error:
             missing = error.name if isinstance(error, ModuleNotFoundError) else None
             return json.dumps({"missing": missing, **describe(error)})
 
-    def link(self, name: str) -> None:
+    def link(self, name: str, send: Send) -> None:
         """Start sending `name`'s changes to the page."""
         # Models made from now on must not meet the ids of those built.
         bokeh_ids._simple_id = max(bokeh_ids._simple_id, 1000 * IDS_PER_FIGURE)
-        self._figures[name].link()
+        self._figures[name].link(send)
 
     def handle(self, message: str) -> None:
         """Apply one message of the page."""
         content = json.loads(message)
         self._figures[content["figure"]].handle(content)
+
+
+class LateModules:
+    """Modules that starting did not need. They come in the background, or at once when one is imported.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The modules that are not there yet.
+    fetch : callable
+        Fetches their pack, and waits for it.
+    """
+
+    def __init__(self, names: Sequence[str], fetch: Callable[[], bytes]) -> None:
+        self._names = set(names)
+        self._fetch = fetch
+        sys.meta_path.insert(0, self)
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> None:  # noqa: ARG002
+        """Find nothing, but see that the files are there for the finders that come next."""
+        if name in self._names:
+            self.add(self._fetch())
+
+    def add(self, pack: bytes) -> None:
+        """Write the files of a pack into site-packages, once."""
+        if not self._names:
+            return
+        self._names = set()
+        data = gzip.decompress(pack) if pack[:2] == b"\x1f\x8b" else pack
+        start = 4 + struct.unpack_from("<I", data)[0]
+        for name, offset, size in json.loads(data[4:start]):
+            file = Path(__file__).parent / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(data[start + offset : start + offset + size])
+        importlib.invalidate_caches()

@@ -1,6 +1,6 @@
 // One per page: starts Python, hosts all figures' documents, answers messages in order.
-import { DownloadError } from './download.js';
-import { addFiles, bootCold } from './pyodide-boot.js';
+import { DownloadError, bytes, fetchNow } from './download.js';
+import { bootCold } from './pyodide-boot.js';
 
 /** @type {any} */
 let resident = null;
@@ -19,16 +19,21 @@ function receive(data) {
   else resident.handle(JSON.stringify(data));
 }
 
-/** @param {{ parts: any, figures: any[], environment: Record<string, string> }} data */
-async function start({ parts, figures, environment }) {
+/**
+ * @param {{ parts: any, figures: any[], environment: Record<string, string>,
+ *   late: { url: string, modules: string[] } }} data
+ */
+async function start({ parts, figures, environment, late }) {
   try {
     const pyodide = await bootCold(parts, (bytes) => postMessage({ kind: 'progress', bytes }), environment);
     postMessage({ kind: 'stage', stage: 'importing' });
-    const { Resident } = pyodide.pyimport('panel_freeze_resident');
-    resident = Resident((/** @type {string} */ message) => postMessage(message));
+    const { Resident, LateModules } = pyodide.pyimport('panel_freeze_resident');
+    const modules = LateModules(pyodide.toPy(late.modules), () => pyodide.toPy(fetchNow(late.url)));
+    resident = Resident();
     for (const figure of figures) build(figure);
     early.splice(0).forEach(receive);
-    await addFiles(pyodide, parts.late).catch((error) => console.warn(`Python goes on without files that it may want later. ${error}`));
+    // Where this fails, a late import tries again and says why.
+    bytes(late.url).then((pack) => modules.add(pyodide.toPy(pack)), () => {});
   } catch (error) {
     fail(null, error);
   }
@@ -40,7 +45,7 @@ function build({ name, module, number }) {
   const built = JSON.parse(text);
   if (built.reason) return postMessage({ kind: 'failed', figure: name, ...built });
   postMessage({ kind: 'ready', figure: name, built });
-  resident.link(name);
+  resident.link(name, (/** @type {string} */ message) => postMessage(message));
 }
 
 /**
