@@ -40,7 +40,7 @@ class State(FigureState):
     relation = param.Selector(default="seed", objects=["seed", "double", "identity"])
 
     # The mode in which each relation means something; the relation decides.
-    _MODES: Mapping[str, str] = {"double": "separate", "identity": "none"}  # noqa: RUF012
+    _MODES: Mapping[str, str] = {"double": "separate", "identity": "none"}
 
     def bounds(self, key: str) -> tuple[float, float]:
         """Return the bounds of a numeric parameter; a cell counts from 1."""
@@ -143,9 +143,7 @@ class Asymmetry(Card):
         self._map = Heatmap(
             TOKENS, TOKENS, "The selected matrix, 6 by 6; the same numbers stand in the data", self._select
         )
-        self._difference = Heatmap(
-            TOKENS, TOKENS, "The selected matrix minus its transpose, 6 by 6", self._select
-        )
+        self._difference = Heatmap(TOKENS, TOKENS, "The selected matrix minus its transpose, 6 by 6", self._select)
         self._pipeline_caption, self._map_caption, self._difference_caption = html(""), html(""), html("")
         return [
             panel(self._map.pane, self._map_caption),
@@ -184,19 +182,14 @@ class Asymmetry(Card):
     def summary(self) -> str:
         r = self.result
         error, weight_error = asymmetry(r.omega), asymmetry(r.weights)
-        scored = (
-            "are exactly symmetric"
-            if error == 0
-            else f"differ from their mirror image by up to {fixed(error)}"
-        )
+        scored = "are exactly symmetric" if error == 0 else f"differ from their mirror image by up to {fixed(error)}"
         if weight_error == 0:
             weighed = "so are the weights"
         else:
             i, j = divmod(int(np.abs(r.weights - r.weights.T).argmax()), len(TOKENS))
-            joint = "the weights do not: they differ" if error == 0 else "the weights differ"
-            joint = "the weights are not: they differ" if error == 0 else joint
+            joint = "the weights are not: they differ" if error == 0 else "the weights differ"
             weighed = f"{joint} by up to {fixed(weight_error)}, at {TOKENS[i]} and {TOKENS[j]}"
-        return f"{self._said()}, divided by {'√2' if self.state.divisor == 'sqrt' else '1'}: the scores {scored}; {weighed}."
+        return f"{self._said()}, divided by {self._root}: the scores {scored}; {weighed}."
 
     def _said(self) -> str:
         if self.state.relation == "identity":
@@ -213,16 +206,14 @@ class Asymmetry(Card):
         r = self.result
         i, j = self._cell
         row, column = TOKENS[i], TOKENS[j]
-        terms = " + ".join(
-            f"{fixed(float(a), 3)}·{fixed(float(b), 3)}" for a, b in zip(r.q[i], r.k[j], strict=True)
-        )
-        root = "√2" if self.state.divisor == "sqrt" else "1"
+        terms = " + ".join(f"{fixed(float(a), 3)}·{fixed(float(b), 3)}" for a, b in zip(r.q[i], r.k[j], strict=True))
         total = float(np.exp(r.omega[i] / r.divisor).sum())
         q, k = ("x", "x") if r.projections is None else ("q", "k")
         score = fixed(float(r.omega[i, j]))
         return (
-            f'<div class="how"><b class="q">{q}({escape(row)})</b> · <b class="k">{k}({escape(column)})</b> = {terms} = {score}<br>'
-            f"weight = exp({score} / {root}) / {fixed(total)} = {fixed(float(r.weights[i, j]))}</div>"
+            f'<div class="how"><b class="q">{q}({escape(row)})</b> · <b class="k">{k}({escape(column)})</b> = {terms}'
+            f" = {score}<br>"
+            f"weight = exp({score} / {self._root}) / {fixed(total)} = {fixed(float(r.weights[i, j]))}</div>"
         )
 
     def tables(self) -> list[Table]:
@@ -241,9 +232,7 @@ class Asymmetry(Card):
         name, matrix, limits = ("A", r.weights, SCALES["A"]) if weights else ("Ω", r.omega, SCALES["Ω"])
         gap = matrix - matrix.T
         limit = DIFFERENCES[self.state.show]
-        self._map.draw(
-            Cells(matrix, sequential(matrix, *limits), self._hows(name, matrix)), (i, j), mirror=True
-        )
+        self._map.draw(Cells(matrix, sequential(matrix, *limits), self._hows(name, matrix)), (i, j), mirror=True)
         self._difference.draw(
             Cells(gap, diverging(gap, limit), self._hows(f"{name} − {name}ᵀ", gap)), (i, j), mirror=True
         )
@@ -260,12 +249,8 @@ class Asymmetry(Card):
         )
         self._pipeline_caption.object = (
             '<div class="caption"><b>From X to Z</b>: '
-            + (
-                "the inputs play all three parts"
-                if r.projections is None
-                else "Q = X W_q, K = X W_k, V = X W_v"
-            )
-            + f", Ω = {'X Xᵀ' if r.projections is None else 'Q Kᵀ'}, A = softmax(Ω / {'√2' if self.state.divisor == 'sqrt' else '1'}), "
+            + ("the inputs play all three parts" if r.projections is None else "Q = X W_q, K = X W_k, V = X W_v")
+            + f", Ω = {'X Xᵀ' if r.projections is None else 'Q Kᵀ'}, A = softmax(Ω / {self._root}), "
             f"Z = A {'X' if r.projections is None else 'V'}</div>"
         )
 
@@ -288,6 +273,10 @@ class Asymmetry(Card):
             "Z": _block("Z", r.z, SCALES["X"] if r.projections is None else SCALES["QKV"]),
         }
         self._strip_plot.draw(blocks, marked)
+
+    @property
+    def _root(self) -> str:
+        return "√2" if self.state.divisor == "sqrt" else "1"
 
     @property
     def _cell(self) -> tuple[int, int]:

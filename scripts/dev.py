@@ -83,9 +83,7 @@ def run_step(*command: object, seen: bool = False, variables: Mapping[str, str] 
     arguments, environment = [str(part) for part in command], {**os.environ, **(variables or {})}
     pipe = None if seen and sys.stdout.isatty() else PIPE
     started, output = time.monotonic(), None
-    with Popen(
-        arguments, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe and STDOUT, errors="replace"
-    ) as step:
+    with Popen(arguments, cwd=ROOT, env=environment, stdout=pipe, stderr=pipe and STDOUT, errors="replace") as step:
         try:
             while output is None:
                 try:

@@ -100,9 +100,7 @@ class Card(pn.viewable.Viewer):
     def load_query(self, pairs: Iterable[Sequence[str]]) -> None:
         """Set the state from a link, and say what of it could not be used."""
         notice = self.state.load_query((key, text) for key, text in pairs)
-        self._notice.object = (
-            f'<p class="line notice">{escape("From the link: " + notice)}</p>' if notice else ""
-        )
+        self._notice.object = f'<p class="line notice">{escape("From the link: " + notice)}</p>' if notice else ""
         self._changed()
 
     def static_html(self) -> str:
@@ -116,9 +114,7 @@ class Card(pn.viewable.Viewer):
         if location is not None:
             name = type(self).__module__.rsplit(".", 1)[-1] + "."
             given = location.query_params.items()
-            self.load_query(
-                [(key.removeprefix(name), str(text)) for key, text in given if key.startswith(name)]
-            )
+            self.load_query([(key.removeprefix(name), str(text)) for key, text in given if key.startswith(name)])
         return super().servable(*args, **kwargs)
 
     # How a change travels.
@@ -214,17 +210,17 @@ def panel(plot: pn.viewable.Viewable, caption: Html) -> pn.Column:
 def scale(name: str, colours: Sequence[str], low: str, high: str) -> str:
     """Return the key to a colour scale as HTML."""
     stops = ", ".join(colours)
-    return f'<div class="scale">{escape(name)} {escape(low)} <i style="background:linear-gradient(90deg,{stops})"></i> {escape(high)}</div>'
+    bar = f'<i style="background:linear-gradient(90deg,{stops})"></i>'
+    return f'<div class="scale">{escape(name)} {escape(low)} {bar} {escape(high)}</div>'
 
 
 def _table(table: Table) -> str:
     head = "".join(f"<th scope=col>{escape(name)}</th>" for name in table.columns)
     body = "".join(
         f"<tr><th scope=row>{escape(name)}</th>"
-        + "".join(
-            f'<td data-value="{escape(json.dumps(float(v)))}">{escape(fixed(float(v)))}</td>' for v in row
-        )
+        + "".join(f'<td data-value="{escape(json.dumps(float(v)))}">{escape(fixed(float(v)))}</td>' for v in row)
         + "</tr>"
         for name, row in zip(table.rows, table.values, strict=True)
     )
-    return f"<table><caption>{escape(table.name)}</caption><thead><tr><td></td>{head}</tr></thead><tbody>{body}</tbody></table>"
+    head = f"<caption>{escape(table.name)}</caption><thead><tr><td></td>{head}</tr></thead>"
+    return f"<table>{head}<tbody>{body}</tbody></table>"

@@ -146,9 +146,7 @@ def slider(
     """
     steps = list(values) if values is not None else list(range(parameter.bounds[0], parameter.bounds[1] + 1))
     owner, key = parameter.owner, parameter.name
-    widget = Slider(
-        start=0, end=len(steps) - 1, step=1, show_value=False, tooltips=False, margin=0, width=None
-    )
+    widget = Slider(start=0, end=len(steps) - 1, step=1, show_value=False, tooltips=False, margin=0, width=None)
     widget.stylesheets = [CONTROL, SLIDER]
 
     def nearest(value: Any) -> int:

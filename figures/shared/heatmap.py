@@ -16,7 +16,9 @@ from figures.shared.readouts import fixed
 from figures.shared.styles import PLOT
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
-TOOLTIP = '<div style="font:13px/1.4 system-ui,sans-serif;color:#1c1b19;max-width:260px;white-space:normal">@{how}</div>'
+TOOLTIP = (
+    '<div style="font:13px/1.4 system-ui,sans-serif;color:#1c1b19;max-width:260px;white-space:normal">@{how}</div>'
+)
 
 _LEFT, _TOP = 58, 50  # pixels for the row and column names
 
@@ -55,9 +57,7 @@ class Heatmap:
     ) -> None:
         self._select = select
         self._digits = digits
-        self._cells = ColumnDataSource(
-            {key: [] for key in ("x", "y", "colour", "text", "ink", "hatch", "how")}
-        )
+        self._cells = ColumnDataSource({key: [] for key in ("x", "y", "colour", "text", "ink", "hatch", "how")})
         self._marks = ColumnDataSource({key: [] for key in ("x", "y", "width", "height", "line", "dash")})
         self.plot = figure(
             x_range=Range1d(0, 1),
@@ -86,7 +86,8 @@ class Heatmap:
             text_font_size="11.5px", text_font=value(FONT), nonselection_text_alpha=1,
         )  # fmt: skip
         outline = self.plot.rect(
-            "x", "y", "width", "height", source=self._marks, fill_color=None, line_color="line", line_width=2.5, line_dash="dash",
+            "x", "y", "width", "height", source=self._marks, fill_color=None, line_color="line",
+            line_width=2.5, line_dash="dash",
         )  # fmt: skip
         outline.level = "overlay"
         self.plot.add_tools(HoverTool(renderers=[squares], tooltips=TOOLTIP, point_policy="follow_mouse"))
@@ -129,16 +130,10 @@ class Heatmap:
             "hatch": ["right_diagonal_line" if off else " " for off in hidden],
             "how": cells.how,
         }
-        self._marks.data = marks(
-            [] if selected is None else [(*selected, 1, 1)], self._mirror(selected, mirror)
-        )
+        self._marks.data = marks([] if selected is None else [(*selected, 1, 1)], self._mirror(selected, mirror))
 
-    def _mirror(
-        self, selected: tuple[int, int] | None, mirror: bool
-    ) -> list[tuple[float, float, float, float]]:
-        return (
-            [(selected[1], selected[0], 1, 1)] if mirror and selected and selected[0] != selected[1] else []
-        )
+    def _mirror(self, selected: tuple[int, int] | None, mirror: bool) -> list[tuple[float, float, float, float]]:
+        return [(selected[1], selected[0], 1, 1)] if mirror and selected and selected[0] != selected[1] else []
 
     def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
         if new and self._select:
@@ -192,9 +187,7 @@ class Strip:
         CSS colours of the names that are not written in ink.
     """
 
-    def __init__(
-        self, columns: Sequence[Sequence[str]], label: str, aspect: float, inks: dict[str, str]
-    ) -> None:
+    def __init__(self, columns: Sequence[Sequence[str]], label: str, aspect: float, inks: dict[str, str]) -> None:
         self._columns = columns
         self._aspect = aspect
         self._origin: dict[str, tuple[float, float]] = {}
@@ -207,11 +200,10 @@ class Strip:
         )  # fmt: skip
         self.plot.grid.visible = False
         self.plot.axis.visible = False
-        squares = self.plot.rect(
-            "x", "y", 0.92, 0.92, source=self._cells, fill_color="colour", line_color=None
-        )
+        squares = self.plot.rect("x", "y", 0.92, 0.92, source=self._cells, fill_color="colour", line_color=None)
         self.plot.rect(
-            "x", "y", "width", "height", source=self._marks, fill_color=None, line_color="line", line_width=2, line_dash="dash",
+            "x", "y", "width", "height", source=self._marks, fill_color=None, line_color="line",
+            line_width=2, line_dash="dash",
         ).level = "overlay"  # fmt: skip
         self.plot.add_tools(HoverTool(renderers=[squares], tooltips=TOOLTIP, point_policy="follow_mouse"))
         self._labels = {
@@ -261,8 +253,6 @@ class Strip:
                 rows, across = blocks[name].shape
                 text.update(x=left, y=top - 0.1, text=f"{name} {rows}×{across}")
         placed = [
-            (self._origin[n][0] + r, self._origin[n][1] + c, h, w)
-            for n, r, c, h, w in outlined
-            if n in self._origin
+            (self._origin[n][0] + r, self._origin[n][1] + c, h, w) for n, r, c, h, w in outlined if n in self._origin
         ]
         self._marks.data = marks(placed, [])

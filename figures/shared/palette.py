@@ -37,10 +37,7 @@ def diverging(values: np.ndarray, limit: float) -> list[str]:
 
 def text_on(colours: list[str]) -> list[str]:
     """Return, for each background colour, black or white, whichever has the higher contrast (WCAG 2)."""
-    return [
-        "#ffffff" if 1.05 / (luminance(c) + 0.05) > (luminance(c) + 0.05) / 0.05 else "#000000"
-        for c in colours
-    ]
+    return ["#ffffff" if 1.05 / (luminance(c) + 0.05) > (luminance(c) + 0.05) / 0.05 else "#000000" for c in colours]
 
 
 def luminance(colour: str) -> float:

@@ -130,9 +130,7 @@ def _decimal(text: str) -> float:
 
 def _clamp(number: Any, bounds: tuple[Any, Any]) -> Any:
     low, high = bounds
-    return (
-        type(number)(min(max(number, low), high)) if math.isfinite(number) else (high if number > 0 else low)
-    )
+    return type(number)(min(max(number, low), high)) if math.isfinite(number) else (high if number > 0 else low)
 
 
 def _moved(key: str, text: str, value: str, same: bool) -> str:

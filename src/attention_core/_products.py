@@ -14,7 +14,5 @@ def row_products(rows: Floats, others: Floats) -> Floats:
     memory, so equal rows give equal bits.
     """
     with np.errstate(over="ignore", invalid="ignore"):
-        product: Floats = np.einsum(
-            "...nd,...md->...nm", np.ascontiguousarray(rows), np.ascontiguousarray(others)
-        )
+        product: Floats = np.einsum("...nd,...md->...nm", np.ascontiguousarray(rows), np.ascontiguousarray(others))
     return product

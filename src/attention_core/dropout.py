@@ -55,9 +55,7 @@ def inverted_dropout(weights: ArrayLike, keep: ArrayLike, p: float, *, rescale: 
     try:
         shape = np.broadcast_shapes(values.shape, kept.shape)
     except ValueError:
-        raise refusal(
-            "keep", f"a shape that fits the weights' {values.shape}", f"shape {kept.shape}"
-        ) from None
+        raise refusal("keep", f"a shape that fits the weights' {values.shape}", f"shape {kept.shape}") from None
     if drop == 1.0:
         return np.zeros(shape)
     with np.errstate(over="ignore"):

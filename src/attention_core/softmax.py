@@ -115,9 +115,7 @@ def largest_jacobian_entry(scores: ArrayLike) -> Floats:
     return largest
 
 
-def sample_scores(
-    rng: np.random.Generator, d_k: int, n_keys: int, draws: int, *, exact: bool = False
-) -> Floats:
+def sample_scores(rng: np.random.Generator, d_k: int, n_keys: int, draws: int, *, exact: bool = False) -> Floats:
     """Draw raw scores q·k_j of one standard-normal query and `n_keys` standard-normal keys, many times.
 
     Given q the scores are independent normals of standard deviation |q|, and |q|² has the χ² law with

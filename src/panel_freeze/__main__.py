@@ -50,9 +50,7 @@ def build(configuration: Path, out: Path, *, cache: Path | None, mirror: str | N
     assets = ensure_assets(cache, mirror=mirror, report=say)
     compiled = next(iter(assets.values())).parent / "compiled"
     say("Collecting Python files …")
-    numpy, libraries = bundle.open_numpy(
-        next(path for name, path in assets.items() if name.startswith("numpy-"))
-    )
+    numpy, libraries = bundle.open_numpy(next(path for name, path in assets.items() if name.startswith("numpy-")))
     sources = bundle.collect_python(project.python) | numpy
     sources["panel_freeze_resident.py"] = (RUNTIME / "resident.py").read_bytes()
     out = out.resolve()
@@ -61,9 +59,7 @@ def build(configuration: Path, out: Path, *, cache: Path | None, mirror: str | N
         work = Path(name)
         bench = partial(Bench, assets=assets, libraries=libraries, executable=executable)
         own = (*project.python, "panel_freeze_resident")
-        python = compile_python(
-            sources, own, compiled, lambda files: bench(work / "compile", python=files), say
-        )
+        python = compile_python(sources, own, compiled, lambda files: bench(work / "compile", python=files), say)
         say("Running the figures in the browser's Python …")
         documents = build_documents(project, bench(work / "bake", python=python))
         parts = Parts(assets, python, libraries, documents)
@@ -89,12 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = commands.add_parser(name, help=help_text)
         command.add_argument("configuration", type=Path, help="the site.toml")
         command.add_argument("--out", type=Path, default=Path("dist"), help="the folder to write (dist)")
-        command.add_argument(
-            "--cache", type=Path, default=None, help="where downloads and compiled files are kept"
-        )
-        command.add_argument(
-            "--mirror", default=None, help="a folder or address to take Pyodide's files from"
-        )
+        command.add_argument("--cache", type=Path, default=None, help="where downloads and compiled files are kept")
+        command.add_argument("--mirror", default=None, help="a folder or address to take Pyodide's files from")
     commands.choices["serve"].add_argument("--port", type=int, default=8000)
     given = parser.parse_args(arguments)
     try:

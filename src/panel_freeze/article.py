@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -87,7 +88,7 @@ def render_article(
     parser = _parser()
     tokens = parser.parse(text)
     headings: list[tuple[int, str, str]] = []
-    for token, following in zip(tokens, tokens[1:], strict=False):
+    for token, following in pairwise(tokens):
         if token.type == "heading_open" and following.children:
             words = "".join(child.content for child in following.children)
             headings.append((int(token.tag[1]), str(token.attrs["id"]), words))
@@ -113,9 +114,7 @@ def _equation(latex: str, options: Mapping[str, Any]) -> str:
     try:
         return str(to_mathml(latex, display=display))
     except Exception as error:
-        raise FreezeError(
-            f"The equation {latex.strip()!r} cannot be set: {error or type(error).__name__}."
-        ) from error
+        raise FreezeError(f"The equation {latex.strip()!r} cannot be set: {error or type(error).__name__}.") from error
 
 
 # Ways to write a number, for the article.

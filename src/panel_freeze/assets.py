@@ -51,9 +51,7 @@ class AssetLock:
 
     version: str
     base_url: str
-    wheel: Mapping[
-        str, str
-    ]  # a wheel that redistributes the files: requirement, Python version, folder in it
+    wheel: Mapping[str, str]  # a wheel that redistributes the files: requirement, Python version, folder in it
     files: tuple[Asset, ...]
 
     @classmethod
@@ -267,9 +265,7 @@ def _run_pip(arguments: Sequence[str], report: Report) -> subprocess.CompletedPr
     """Run pip; on a terminal it draws its own progress bar, elsewhere say now and then that it still runs."""
     command = [sys.executable, "-m", "pip", *arguments]
     stdout = None if sys.stdout.isatty() else subprocess.DEVNULL
-    with subprocess.Popen(
-        command, stdout=stdout, stderr=subprocess.PIPE, text=True, errors="replace"
-    ) as process:
+    with subprocess.Popen(command, stdout=stdout, stderr=subprocess.PIPE, text=True, errors="replace") as process:
         started = time.monotonic()
         try:
             while True:

@@ -123,9 +123,7 @@ class Bench:
             try:
                 return page.evaluate("([task, given]) => window.bake(task, given)", [task, given])
             except Error as error:
-                raise FreezeError(
-                    f"The browser's Python failed in the bake: {error.message.strip()}"
-                ) from error
+                raise FreezeError(f"The browser's Python failed in the bake: {error.message.strip()}") from error
 
     def saved(self, name: str) -> bytes:
         """Return what a task has saved."""
@@ -203,8 +201,7 @@ def build_documents(project: Project, bench: Bench) -> Documents:
         If an app cannot be imported or built, or the numbers module fails; it names the figure.
     """
     figures = [
-        {"name": name, "module": project.module(name), "number": number}
-        for number, name in enumerate(project.figures)
+        {"name": name, "module": project.module(name), "number": number} for number, name in enumerate(project.figures)
     ]
     result = bench.run("build", figures=figures, numbers=project.numbers)
     for name, built in result["built"].items():
@@ -218,9 +215,7 @@ def build_documents(project: Project, bench: Bench) -> Documents:
             raise FreezeError(f"Figure '{name}' could not be built: {built['reason']}\n{built['details']}")
     numbers = result["numbers"]
     if "reason" in numbers:
-        raise FreezeError(
-            f"The numbers module {project.numbers} failed: {numbers['reason']}\n{numbers['details']}"
-        )
+        raise FreezeError(f"The numbers module {project.numbers} failed: {numbers['reason']}\n{numbers['details']}")
     return Documents(result["built"], numbers["values"], frozenset(result["imported"]), result["versions"])
 
 
@@ -233,17 +228,13 @@ def take_pictures(project: Project, draft: Path, executable: str | None) -> Pict
     heights: dict[tuple[str, int], int] = {}
     with serving(draft) as address:
         for scheme in SCHEMES:
-            with browser_page(
-                executable, color_scheme=scheme, device_scale_factor=2, reduced_motion="reduce"
-            ) as page:
+            with browser_page(executable, color_scheme=scheme, device_scale_factor=2, reduced_motion="reduce") as page:
                 _open_painted(page, address, project)
                 for width in PICTURE_WIDTHS:
                     page.set_viewport_size({"width": width, "height": 900})
                     _settle(page)
                     for name in project.figures:
-                        images[name, width, scheme] = page.locator(
-                            f"figure[data-figure={name}] .stage"
-                        ).screenshot()
+                        images[name, width, scheme] = page.locator(f"figure[data-figure={name}] .stage").screenshot()
                 if scheme == "light":
                     for width in HEIGHT_WIDTHS:
                         page.set_viewport_size({"width": width, "height": 900})
@@ -264,9 +255,7 @@ def _open_painted(page: Any, address: str, project: Project) -> None:
     page.goto(address)
     for name in project.figures:
         try:
-            page.locator(
-                f"figure[data-figure={name}]:is([data-state=painted], [data-state=failed])"
-            ).wait_for()
+            page.locator(f"figure[data-figure={name}]:is([data-state=painted], [data-state=failed])").wait_for()
         except Error as error:
             raise FreezeError(f"Figure '{name}' was not drawn in time. The browser said: {said}") from error
         if trouble := page.locator(f"figure[data-figure={name}] .trouble").all_text_contents():

@@ -122,9 +122,7 @@ def _distribution_files(name: str) -> Iterator[tuple[str, bytes]]:
     try:
         distribution = importlib.metadata.distribution(name)
     except importlib.metadata.PackageNotFoundError as error:
-        raise FreezeError(
-            f"The package {name} is needed for the browser but is not installed here."
-        ) from error
+        raise FreezeError(f"The package {name} is needed for the browser but is not installed here.") from error
     for file in distribution.files or ():
         path = file.as_posix()
         if ".dist-info/" in path or path.startswith("..") or _excluded(path):
@@ -187,9 +185,7 @@ def open_numpy(wheel: Path) -> tuple[Files, Files]:
                 f"NumPy differs: {version} for the browser, {installed} installed here; baked and live "
                 "numbers would not be the same. Install the version for the browser."
             )
-        python = {
-            name: archive.read(name) for name in names if name.startswith("numpy/") and not _excluded(name)
-        }
+        python = {name: archive.read(name) for name in names if name.startswith("numpy/") and not _excluded(name)}
         metadata = next(name for name in names if name.endswith(".dist-info/METADATA"))
         python[metadata] = f"Metadata-Version: 2.1\nName: numpy\nVersion: {version}\n".encode()
         libraries = {}

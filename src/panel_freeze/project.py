@@ -103,9 +103,7 @@ class _Table:
     def names(self, key: str) -> tuple[str, ...]:
         value = self._table.get(key)
         if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
-            raise FreezeError(
-                f"{self._path} needs a list of names '{key}' in [{self._name}]; it has {value!r}."
-            )
+            raise FreezeError(f"{self._path} needs a list of names '{key}' in [{self._name}]; it has {value!r}.")
         if len(set(value)) != len(value):
             raise FreezeError(f"{self._path} names something twice in '{key}' of [{self._name}]: {value!r}.")
         return tuple(value)
@@ -113,7 +111,5 @@ class _Table:
     def integers(self) -> dict[str, int]:
         for key, value in self._table.items():
             if not isinstance(value, int) or isinstance(value, bool) or value <= 0:
-                raise FreezeError(
-                    f"'{key}' in [{self._name}] of {self._path} must be a positive whole number."
-                )
+                raise FreezeError(f"'{key}' in [{self._name}] of {self._path} must be a positive whole number.")
         return dict(self._table)

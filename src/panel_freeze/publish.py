@@ -116,9 +116,7 @@ def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "aut
     def head(root: str, names: tuple[str, ...]) -> Markup:
         chosen = [entry for entry in settings["figures"] if entry["name"] in names]
         # Inside a script element only "<" can end it.
-        data = json.dumps({**settings, "root": root, "figures": chosen}, separators=(",", ":")).replace(
-            "<", "\\u003c"
-        )
+        data = json.dumps({**settings, "root": root, "figures": chosen}, separators=(",", ":")).replace("<", "\\u003c")
         lines = [
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             f'<link rel="stylesheet" href="{root}{sheet}">',
@@ -176,9 +174,7 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
             )
         scripts.append(shelf.put(Path(path).name.replace(".min.js", ".js"), data))
     if parts.documents.versions["bokeh"] != bokeh_version:
-        raise FreezeError(
-            f"Bokeh differs: {parts.documents.versions['bokeh']} in the bake, {bokeh_version} installed."
-        )
+        raise FreezeError(f"Bokeh differs: {parts.documents.versions['bokeh']} in the bake, {bokeh_version} installed.")
     modules: dict[str, str] = {}
     for name in MODULES:
         source = (RUNTIME / name).read_text(encoding="utf-8")
@@ -210,10 +206,7 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
         "worker": modules["worker.js"],
         "page": modules["page.js"],
         "scripts": scripts,
-        "styles": {
-            path: shelf.put(Path(path).name, _package_file("panel", f"dist/{path}"))
-            for path in sorted(styles)
-        },
+        "styles": {path: shelf.put(Path(path).name, _package_file("panel", f"dist/{path}")) for path in sorted(styles)},
         "parts": {**files, "libraries": libraries},
         "late": {
             "url": shelf.put("late.pack", bundle.pack(_late(parts)), compress=True),
@@ -228,9 +221,7 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
 def _first(parts: Parts) -> Files:
     """Return the files that starting needs: what the bake imported, and data."""
     imported = parts.documents.imported
-    return {
-        path: data for path, data in parts.python.items() if not path.endswith(".pyc") or path in imported
-    }
+    return {path: data for path, data in parts.python.items() if not path.endswith(".pyc") or path in imported}
 
 
 def _late(parts: Parts) -> Files:
@@ -375,8 +366,7 @@ def _write_report(project: Project, parts: Parts, folder: Path, settings: Mappin
         "title": project.title,
         "versions": parts.documents.versions | {"panel_freeze": version("attention-figures")},
         "budgets": {
-            name: {"measured": bytes_, "allowed": project.budgets.get(name)}
-            for name, bytes_ in measured.items()
+            name: {"measured": bytes_, "allowed": project.budgets.get(name)} for name, bytes_ in measured.items()
         },
         "files": files,
     }

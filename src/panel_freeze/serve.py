@@ -42,10 +42,12 @@ class SiteHandler(http.server.BaseHTTPRequestHandler):
         self.prefix = prefix
         super().__init__(*args, **kwargs)
 
-    def do_GET(self) -> None:  # noqa: N802 (the name http.server asks for)
+    def do_GET(self) -> None:
+        """Answer with a file."""
         self._answer(body=True)
 
-    def do_HEAD(self) -> None:  # noqa: N802
+    def do_HEAD(self) -> None:
+        """Answer with a file's headers."""
         self._answer(body=False)
 
     def find(self) -> Path | None:
@@ -84,7 +86,7 @@ class SiteHandler(http.server.BaseHTTPRequestHandler):
             except (BrokenPipeError, ConnectionResetError):
                 self.close_connection = True
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+    def log_message(self, format: str, *args: Any) -> None:
         """Say nothing of each request."""
 
 

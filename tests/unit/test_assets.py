@@ -273,12 +273,8 @@ def test_the_proxy_variable_is_honoured(server: Server, run: Run, monkeypatch: p
 # The cache
 
 
-@pytest.mark.parametrize(
-    "damage", [lambda data: data[:-1], lambda data: b"?" + data[1:], lambda data: data[:0]]
-)
-def test_a_damaged_cached_file_is_fetched_again(
-    server: Server, run: Run, damage: Callable[[bytes], bytes]
-) -> None:
+@pytest.mark.parametrize("damage", [lambda data: data[:-1], lambda data: b"?" + data[1:], lambda data: data[:0]])
+def test_a_damaged_cached_file_is_fetched_again(server: Server, run: Run, damage: Callable[[bytes], bytes]) -> None:
     path = run(server.address)["big.wasm"]
     path.write_bytes(damage(CONTENT["big.wasm"]))
     assert run.good(run(server.address))

@@ -126,9 +126,7 @@ def test_a_killed_update_is_repaired_by_the_next(
     assert steps == ["venv", "install", "venv", "install"]
 
 
-def test_a_venv_made_by_hand_is_kept(
-    dev: ModuleType, steps: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_venv_made_by_hand_is_kept(dev: ModuleType, steps: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     dev.VENV.mkdir()
     (dev.VENV / "own").touch()
     monkeypatch.setattr(dev, "has_modules", lambda _: True)
@@ -137,18 +135,14 @@ def test_a_venv_made_by_hand_is_kept(
     assert (dev.VENV / "own").exists()
 
 
-def test_a_failed_install_is_one_sentence_and_not_remembered(
-    dev: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_install_is_one_sentence_and_not_remembered(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dev, "run_step", lambda *command, **_: "no network" if "pip" in command else None)
     with pytest.raises(dev.StopError, match=r"^pip could not install the project \(no network\): .*\.$"):
         dev.set_up()
     assert "project" not in dev.read_state(dev.STATE)
 
 
-def test_a_python_without_ensurepip_is_told_what_to_install(
-    dev: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_python_without_ensurepip_is_told_what_to_install(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dev.importlib.util, "find_spec", lambda _: None)
     monkeypatch.setattr(dev, "apt_install", lambda *_: "not root")
     with pytest.raises(dev.StopError, match=r"lacks the modules venv and ensurepip.*python3\.\d+-venv"):
@@ -288,9 +282,7 @@ def test_commands_get_the_browser_and_the_arguments(dev: ModuleType, monkeypatch
         dev, "hand_over", lambda command, environment: given.append((command, environment["CHROMIUM_PATH"]))
     )
     dev.main(["serve", "--port", "8000"])
-    assert given == [
-        (("panel_freeze", "serve", "site/site.toml", "--out", "dist", "--port", "8000"), "/browser")
-    ]
+    assert given == [(("panel_freeze", "serve", "site/site.toml", "--out", "dist", "--port", "8000"), "/browser")]
 
 
 @pytest.mark.parametrize("arguments", [["--help"], []])

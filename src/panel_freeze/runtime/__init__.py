@@ -1,0 +1,1 @@
+"""What runs in the browser: scripts, and the Python side of their protocol."""

@@ -63,6 +63,10 @@ IDS_PER_FIGURE = 1_000_000
 Send = Callable[[str], None]
 
 
+def _to_nobody(message: str) -> None:
+    """Take a message of a figure that no page has asked for."""
+
+
 class Figure:
     """One figure: its document, and what waits to be sent to the page."""
 
@@ -73,7 +77,7 @@ class Figure:
         self.view = importlib.import_module(module).app()
         with set_curdoc(self.document):
             as_panel(self.view).server_doc(doc=self.document, location=False)
-        self._send: Send = lambda message: None
+        self._send: Send = _to_nobody
         self._outbox: list[DocumentPatchedEvent] = []
         self._callbacks: dict[Any, Callable[[], None]] = {}
         self._ticks: list[Any] = []

@@ -79,10 +79,7 @@ class TestIntegersBeyond32Bits:
         wide = np.int32(12_288)
         count = parameter_count(wide, wide, np.int32(96), "split", output_projection=True)
         assert count == 4 * 12_288**2 + 12_288
-        assert (
-            parameter_count(wide, wide, np.int32(96), "wrapper", output_projection=False)
-            == 3 * 12_288**2 * 96
-        )
+        assert parameter_count(wide, wide, np.int32(96), "wrapper", output_projection=False) == 3 * 12_288**2 * 96
 
     def test_trace_of_a_million_tokens(self):
         steps = shape_trace(1, 2**20, 1600, 1600, 25, "split")
@@ -153,9 +150,7 @@ class TestSoftmaxAtTheEdges:
     def test_axis(self, axis):
         x = np.arange(24.0).reshape(2, 3, 4)
         np.testing.assert_allclose(softmax(x, axis).sum(axis=axis), 1.0, rtol=0, atol=1e-15)
-        np.testing.assert_array_equal(
-            softmax(x, axis), np.moveaxis(softmax(np.moveaxis(x, axis, -1)), -1, axis)
-        )
+        np.testing.assert_array_equal(softmax(x, axis), np.moveaxis(softmax(np.moveaxis(x, axis, -1)), -1, axis))
 
     @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64, np.float16, np.float32])
     def test_small_types_are_widened_first(self, dtype):
@@ -225,9 +220,7 @@ class TestLayoutOfLinearLayers:
         assert weights[0, 0].round(4).tolist() == [0.1921, 0.1646, 0.1652, 0.1550, 0.1721, 0.1510]
 
 
-@pytest.mark.parametrize(
-    ("divisor", "error"), [(math.sqrt(2), 0.0634), (1.0, 0.0877), (math.sqrt(3), 0.0523)]
-)
+@pytest.mark.parametrize(("divisor", "error"), [(math.sqrt(2), 0.0634), (1.0, 0.0877), (math.sqrt(3), 0.0523)])
 def test_weight_error_without_matrices_depends_on_the_divisor(divisor, error):
     weights = softmax(scores(EMBEDDINGS, EMBEDDINGS) / divisor)
     assert round(asymmetry(weights), 4) == error
@@ -277,9 +270,7 @@ class TestMasks:
         assert mask_after_softmax([[5.0, 5.0]], [[True, False]]).tolist() == [[1.0, 0.0]]
 
     @pytest.mark.parametrize("way", [mask_before_softmax, mask_after_softmax])
-    @pytest.mark.parametrize(
-        "mask", [np.tri(2), np.tri(2, dtype=int), [[1, 0], [1, 1]]], ids=["float", "int", "list"]
-    )
+    @pytest.mark.parametrize("mask", [np.tri(2), np.tri(2, dtype=int), [[1, 0], [1, 1]]], ids=["float", "int", "list"])
     def test_masks_of_numbers_are_refused(self, way, mask):
         with pytest.raises(ValueError, match=r"^visible: expected a bool array \(True = may be seen\)"):
             way(np.zeros((2, 2)), mask)
@@ -414,9 +405,7 @@ class TestHeads:
         with pytest.raises(ValueError, match=r"^num_heads: expected an integer of at least 1"):
             split_heads(np.zeros((1, 8)), num_heads)
 
-    @pytest.mark.parametrize(
-        ("d_out", "num_heads", "divisor"), [(768, 12, 8.0), (768, 1, 27.7128129211), (2, 2, 1.0)]
-    )
+    @pytest.mark.parametrize(("d_out", "num_heads", "divisor"), [(768, 12, 8.0), (768, 1, 27.7128129211), (2, 2, 1.0)])
     def test_divisor_is_the_root_of_one_heads_width(self, d_out, num_heads, divisor):
         x = np.random.default_rng(0).standard_normal((3, d_out)) / math.sqrt(d_out)
         eye = np.eye(d_out)
@@ -546,9 +535,7 @@ class TestSampling:
     def test_uneven_slices_join_up(self):
         sliced = np.random.default_rng(7)
         parts = [sample_scores(sliced, 64, 6, draws) for draws in (1, 2, 397)]
-        np.testing.assert_array_equal(
-            sample_scores(np.random.default_rng(7), 64, 6, 400), np.concatenate(parts)
-        )
+        np.testing.assert_array_equal(sample_scores(np.random.default_rng(7), 64, 6, 400), np.concatenate(parts))
 
     def test_real_dot_products_in_several_chunks(self):
         # 20 draws of 17 vectors are more numbers than one chunk holds at this width.

@@ -126,12 +126,8 @@ def parameters(d_in, d_out, num_heads):
         "split_qkv": split,
         "split_out_proj": total - split,
         "split_total": total,
-        "wrapper_qkv_at_matched_width": parameter_count(
-            d_in, head_dim, num_heads, "wrapper", output_projection=False
-        ),
-        "wrapper_qkv_at_d_out_per_head": parameter_count(
-            d_in, d_out, num_heads, "wrapper", output_projection=False
-        ),
+        "wrapper_qkv_at_matched_width": parameter_count(d_in, head_dim, num_heads, "wrapper", output_projection=False),
+        "wrapper_qkv_at_d_out_per_head": parameter_count(d_in, d_out, num_heads, "wrapper", output_projection=False),
         "wrapper_width_at_d_out_per_head": shape_trace(1, 6, d_in, d_out, num_heads, "wrapper")[-1].shape[-1],
     }
 
@@ -247,9 +243,9 @@ COMPUTED = {
     "fig4_mask_book": lambda: book_mask().astype(int),
     "fig4_dropped_book": lambda: dropped(book_mask()),
     "fig4_dropped_row_sums": lambda: dropped(book_mask()).sum(axis=1),
-    "fig4_dropped_row_sums_intel": lambda: dropped(
-        np.array(NUMBERS["fig4_mask_intel"]["value"], dtype=bool)
-    ).sum(axis=1),
+    "fig4_dropped_row_sums_intel": lambda: dropped(np.array(NUMBERS["fig4_mask_intel"]["value"], dtype=bool)).sum(
+        axis=1
+    ),
     "fig4_dead_probability": lambda: dead_row_probability(causal_of(P35), 0.5),
     "fig4_row_sum_sd": lambda: row_sum_std(causal_of(P35), 0.5),
     "fig5_params_toy": lambda: parameters(3, 2, 2),
@@ -264,9 +260,7 @@ COMPUTED = {
     "fig6_cards": cards,
     "fig6_seconds": seconds,
     "fig6_hours_rounded": lambda: seconds_per_token(1000 * 1024) / 3600,
-    "fig6_masked_share": lambda: {
-        str(n): AttentionCost(n, 768, 768, 1).masked_share for n in (2, 6, 64, 1024, WINDOW)
-    },
+    "fig6_masked_share": lambda: {str(n): AttentionCost(n, 768, 768, 1).masked_share for n in (2, 6, 64, 1024, WINDOW)},
     "fig6_macs_toy": lambda: macs(6, 3, 2, 2),
     "fig6_macs_gpt2": lambda: macs(1024, 768, 768, 12),
     "fig6_crossover": lambda: {
@@ -462,6 +456,4 @@ def test_mean_row_sum_of_many_draws(rescale):
     keep = TorchGenerator(123).dropout_keep((draws, 6, 6), p)
     sums = inverted_dropout(weights, keep, p, rescale=rescale).sum(axis=-1)
     assert abs(sums.mean() - entry["value"]["expected"]) < entry["tolerance"]
-    np.testing.assert_allclose(
-        sums.std(axis=0), row_sum_std(weights, p, rescale=rescale), rtol=4 / math.sqrt(draws)
-    )
+    np.testing.assert_allclose(sums.std(axis=0), row_sum_std(weights, p, rescale=rescale), rtol=4 / math.sqrt(draws))

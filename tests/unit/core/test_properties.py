@@ -209,9 +209,7 @@ def test_dropout_zeroes_or_rescales(x, p, seed):
     np.testing.assert_array_equal(plain, np.where(keep, x, 0.0))
 
 
-@always(
-    matrices(rows=st.just(3), columns=st.just(4)), st.sampled_from([0.1, 0.5, 0.9]), seeds, max_examples=10
-)
+@always(matrices(rows=st.just(3), columns=st.just(4)), st.sampled_from([0.1, 0.5, 0.9]), seeds, max_examples=10)
 def test_dropouts_mean_is_its_input(x, p, seed):
     weights, draws = softmax(x), 4_000
     keep = TorchGenerator(seed).dropout_keep((draws, 3, 4), p)

@@ -89,9 +89,7 @@ def test_seeds_that_both_refuse(number):
 def test_attention(num_heads, causal):
     generator = TorchGenerator(0)
     projections = Projections(*(generator.linear(3, 8).T.astype(float) for _ in range(3)))
-    q, k, v = (
-        torch.tensor(EMBEDDINGS @ matrix).view(6, num_heads, -1).transpose(0, 1) for matrix in projections
-    )
+    q, k, v = (torch.tensor(EMBEDDINGS @ matrix).view(6, num_heads, -1).transpose(0, 1) for matrix in projections)
     theirs = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
     ours, _ = attention(EMBEDDINGS, projections, num_heads, causal=causal)
     np.testing.assert_allclose(ours, theirs.transpose(0, 1).reshape(6, 8).numpy(), rtol=0, atol=1e-15)
@@ -110,6 +108,4 @@ def test_jacobian():
     theirs = torch.autograd.functional.jacobian(lambda s: torch.softmax(s, dim=-1), scores).numpy()
     ours = softmax_jacobian(torch.softmax(scores, dim=-1).numpy())
     np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-15)
-    assert float(largest_jacobian_entry(scores.numpy())) == pytest.approx(
-        np.abs(theirs).max(), rel=1e-14, abs=0
-    )
+    assert float(largest_jacobian_entry(scores.numpy())) == pytest.approx(np.abs(theirs).max(), rel=1e-14, abs=0)
