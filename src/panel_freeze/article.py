@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -81,8 +82,8 @@ def render_article(
     try:
         text = environment.from_string(source).render(numbers=numbers, figure=figure, typed=str)
     except jinja2.TemplateError as error:
-        line = f", line {error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else ""
-        raise FreezeError(f"{path.name}{line}: {error.message}.") from error
+        place = f", line {error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else ""
+        raise FreezeError(f"{path.name}{place}: {error.message}.") from error
     except (TypeError, ValueError) as error:
         raise FreezeError(f"{path.name}: a number cannot be written as asked: {error}.") from error
     parser = _parser()
@@ -143,8 +144,37 @@ def write_percent(value: float, digits: int = 1) -> str:
     return f"{100 * value:.{digits}f}\u202f%"
 
 
+def write_scientific(value: float, digits: int = 1) -> str:
+    """Return ``1.3 × 10⁻⁶``."""
+    mantissa, exponent = f"{value:.{digits}e}".split("e")
+    return f"{mantissa}\u00a0×\u00a010{_raised(int(exponent))}".replace("-", "−")
+
+
+def write_magnitude(value: float) -> str:
+    """Return the nearest power of ten, ``10⁻¹⁶``, for a number whose digits mean nothing."""
+    return f"10{_raised(round(math.log10(value)))}"
+
+
+def write_binary(value: int, digits: int = 3) -> str:
+    """Return bytes in the largest fitting unit, ``1.996 TiB``; a whole number stays whole."""
+    power = min((value.bit_length() - 1) // 10, len(_BINARY_UNITS) - 1)
+    unit = 1 << (10 * power)
+    number = f"{value // unit:,}" if value % unit == 0 else f"{value / unit:.{digits}f}"
+    return f"{number}\u00a0{_BINARY_UNITS[power]}"
+
+
+_BINARY_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def _raised(exponent: int) -> str:
+    return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+
+
 FILTERS: dict[str, Callable[..., str]] = {
     "integer": write_integer,
     "percent": write_percent,
+    "sci": write_scientific,
+    "magnitude": write_magnitude,
+    "binary": write_binary,
     **{f"f{digits}": write_fixed(digits) for digits in range(9)},
 }

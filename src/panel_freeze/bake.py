@@ -32,7 +32,19 @@ SCHEMES = ("light", "dark")
 HEIGHT_WIDTHS = tuple(range(320, 1240, 20))
 BROWSER_ARGUMENTS = ["--no-sandbox", "--disable-quic", "--disable-background-networking"]
 
+# Pyodide calls C in another way where the browser says that it runs on iOS, so there are two memories.
+USER_AGENTS = (None, "Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)")
+
 Report = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A saved memory: Pyodide's header, the bytes, and the lengths of the function table it was made with."""
+
+    head: bytes
+    memory: bytes
+    table: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -43,6 +55,7 @@ class Documents:
     numbers: dict[str, Any]
     imported: frozenset[str]
     versions: dict[str, str]
+    snapshots: dict[str, Snapshot]
 
 
 @dataclass(frozen=True)
@@ -100,6 +113,7 @@ class Bench:
                 (work / file.name).write_bytes(file.read_bytes())
         baker = {"panel_freeze_baker.py": (RUNTIME / "baker.py").read_bytes()}
         (work / "bundle.pack").write_bytes(bundle.pack(baker | python))
+        (work / "data.pack").write_bytes(bundle.pack({}))
         names = {path: f"library{number}.wasm" for number, path in enumerate(libraries)}
         for path, name in names.items():
             (work / name).write_bytes(libraries[path])
@@ -109,15 +123,19 @@ class Bench:
             "wasm": "pyodide.asm.wasm",
             "stdlib": "python_stdlib.zip",
             "bundle": "bundle.pack",
+            "data": "data.pack",
             "libraries": names,
         }
         (work / "parts.json").write_text(json.dumps({"parts": parts, "environment": ENVIRONMENT}))
 
-    def run(self, task: str, **given: Any) -> Any:
+    def run(self, task: str, user_agent: str | None = None, **given: Any) -> Any:
         """Run one task in a browser started for it, and return its result."""
         from playwright.sync_api import Error
 
-        with serving(self._work, handler=_SavingHandler) as address, browser_page(self._executable) as page:
+        with (
+            serving(self._work, handler=_SavingHandler) as address,
+            browser_page(self._executable, user_agent=user_agent) as page,
+        ):
             page.goto(f"{address}bake.html")
             page.locator("html[data-bench=ready]").wait_for(state="attached")
             try:
@@ -203,7 +221,28 @@ def build_documents(project: Project, bench: Bench) -> Documents:
     figures = [
         {"name": name, "module": project.module(name), "number": number} for number, name in enumerate(project.figures)
     ]
-    result = bench.run("build", figures=figures, numbers=project.numbers)
+    results = {}
+    snapshots = {}
+    for agent in USER_AGENTS:
+        result = bench.run("build", user_agent=agent, figures=figures, numbers=project.numbers, snapshot="memory.bin")
+        _check_build(project, result)
+        results[result["kind"]] = result
+        snapshots[result["kind"]] = _split(bench.saved("memory.bin"), tuple(result["table"]))
+    if len({json.dumps(result["built"], sort_keys=True) for result in results.values()}) > 1:
+        raise FreezeError("The figures differ by the kind of browser they were built in; one document must fit all.")
+    result = results["other"]
+    imported = frozenset(result["imported"])
+    return Documents(result["built"], result["numbers"]["values"], imported, result["versions"], snapshots)
+
+
+def _split(saved: bytes, table: tuple[int, ...]) -> Snapshot:
+    """Split what Pyodide saved: its second word is the length of the header, before the memory."""
+    length = int.from_bytes(saved[4:8], "little")
+    return Snapshot(saved[:length], saved[length:], table)
+
+
+def _check_build(project: Project, result: dict[str, Any]) -> None:
+    """Raise FreezeError, naming the figure, unless everything was built."""
     for name, built in result["built"].items():
         if built.get("missing"):
             raise FreezeError(
@@ -216,7 +255,6 @@ def build_documents(project: Project, bench: Bench) -> Documents:
     numbers = result["numbers"]
     if "reason" in numbers:
         raise FreezeError(f"The numbers module {project.numbers} failed: {numbers['reason']}\n{numbers['details']}")
-    return Documents(result["built"], numbers["values"], frozenset(result["imported"]), result["versions"])
 
 
 def take_pictures(project: Project, draft: Path, executable: str | None) -> Pictures:

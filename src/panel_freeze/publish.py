@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import json
@@ -20,7 +21,7 @@ from markupsafe import Markup
 from panel_freeze import bundle
 from panel_freeze._errors import FreezeError
 from panel_freeze.article import FILTERS, render_article
-from panel_freeze.bake import ENVIRONMENT, PICTURE_WIDTHS, RUNTIME, SCHEMES, Documents, Pictures, to_webp
+from panel_freeze.bake import ENVIRONMENT, PICTURE_WIDTHS, RUNTIME, SCHEMES, Documents, Pictures, Snapshot, to_webp
 from panel_freeze.bundle import Files
 from panel_freeze.project import Project
 
@@ -188,6 +189,7 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
         "wasm": shelf.put("python.wasm", assets["pyodide.asm.wasm"].read_bytes(), compress=True),
         "stdlib": shelf.put("stdlib.zip", assets["python_stdlib.zip"].read_bytes()),
         "bundle": shelf.put("packages.pack", bundle.pack(_first(parts)), compress=True),
+        "data": shelf.put("data.pack", bundle.pack(_data(parts)), compress=True),
     }
     libraries = {
         path: shelf.put(f"numpy-{Path(path).name.split('.')[0].strip('_')}.wasm", data, compress=True)
@@ -200,7 +202,10 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
         text = json.dumps(parts.documents.figures[name]["doc"], separators=(",", ":"), ensure_ascii=False)
         styles |= set(re.findall(r"https://freeze\.invalid/[\w.-]+/dist/([\w./-]+)", text))
         document = shelf.put(f"{name}.json", text.encode())
-        figures.append({"name": name, "module": project.module(name), "number": number, "document": document})
+        root = parts.documents.figures[name]["roots"][0]
+        figures.append(
+            {"name": name, "module": project.module(name), "number": number, "document": document, "root": root}
+        )
     return {
         "boot": boot,
         "worker": modules["worker.js"],
@@ -208,10 +213,8 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
         "scripts": scripts,
         "styles": {path: shelf.put(Path(path).name, _package_file("panel", f"dist/{path}")) for path in sorted(styles)},
         "parts": {**files, "libraries": libraries},
-        "late": {
-            "url": shelf.put("late.pack", bundle.pack(_late(parts)), compress=True),
-            "modules": sorted(filter(None, map(bundle.module_name, _late(parts)))),
-        },
+        "late": shelf.put("late.pack", bundle.pack(_late(parts)), compress=True),
+        "snapshots": {kind: _snapshot(kind, snapshot, shelf) for kind, snapshot in parts.documents.snapshots.items()},
         "bytes": sum(shelf.sizes[path] for path in binary),
         "environment": ENVIRONMENT,
         "figures": figures,
@@ -219,15 +222,33 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
 
 
 def _first(parts: Parts) -> Files:
-    """Return the files that starting needs: what the bake imported, and data."""
-    imported = parts.documents.imported
-    return {path: data for path, data in parts.python.items() if not path.endswith(".pyc") or path in imported}
+    """Return the modules that starting imports."""
+    return {path: data for path, data in parts.python.items() if path in parts.documents.imported}
 
 
 def _late(parts: Parts) -> Files:
-    """Return the rest: files that Python may want later."""
-    first = _first(parts)
-    return {path: data for path, data in parts.python.items() if path not in first}
+    """Return the modules that Python may import later."""
+    modules = {path: data for path, data in parts.python.items() if path.endswith(".pyc")}
+    return {path: data for path, data in modules.items() if path not in parts.documents.imported}
+
+
+def _data(parts: Parts) -> Files:
+    """Return the files that are no modules, and a list of the modules."""
+    data = {path: data for path, data in parts.python.items() if not path.endswith(".pyc")}
+    names = {
+        group: sorted(filter(None, map(bundle.module_name, files)))
+        for group, files in (("first", _first(parts)), ("late", _late(parts)))
+    }
+    return data | {"panel_freeze_modules.json": json.dumps(names).encode()}
+
+
+def _snapshot(kind: str, snapshot: Snapshot, shelf: Shelf) -> dict[str, Any]:
+    return {
+        "url": shelf.put(f"memory-{kind}.bin", snapshot.memory, compress=True),
+        "head": base64.b64encode(snapshot.head).decode(),
+        "memory": len(snapshot.memory),
+        "table": list(snapshot.table),
+    }
 
 
 def _without_map(script: bytes) -> bytes:

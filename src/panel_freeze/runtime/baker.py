@@ -51,7 +51,7 @@ def evaluate_numbers(module: str) -> str:
         values: dict[str, Any] = importlib.import_module(module).values()
         return json.dumps({"values": values}, allow_nan=False)
     except Exception as error:
-        from panel_freeze_resident import describe
+        from panel_freeze_resident import describe  # type: ignore[import-not-found]
 
         return json.dumps(describe(error))
 

@@ -16,6 +16,8 @@ const figures = new Map();
 const ready = new Set();
 /** @type {Worker | null} */
 let worker = null;
+/** Whether Python starts from its parts, though a saved memory is there. */
+let cold = new URLSearchParams(location.search).get('boot') === 'cold';
 /** @type {Promise<any> | null} */
 let bokeh = null;
 
@@ -101,18 +103,26 @@ function startWorker() {
     event.preventDefault();
     failed({ figure: null, reason: 'Python could not start: the worker script failed.', details: `${event.message ?? ''} ${event.filename ?? ''}` });
   };
-  const { parts } = site;
   worker.postMessage({
     kind: 'start',
-    parts: {
-      ...Object.fromEntries(['loader', 'module', 'wasm', 'stdlib', 'bundle'].map((name) => [name, address(parts[name])])),
-      libraries: Object.fromEntries(Object.entries(parts.libraries).map(([path, url]) => [path, address(String(url))])),
-    },
+    parts: addresses(site.parts),
+    snapshots: cold ? {} : addresses(site.snapshots),
+    late: address(site.late),
     environment: site.environment,
-    late: { url: address(site.late.url), modules: site.late.modules },
-    figures: [...figures.values()].map(({ settings: { name, module, number } }) => ({ name, module, number })),
+    figures: [...figures.values()].map(({ settings: { name, module, number, root: id } }) => ({ name, module, number, root: id })),
   });
   progress.start();
+}
+
+/**
+ * Paths of files made addresses, at any depth.
+ * @param {any} value
+ * @returns {any}
+ */
+function addresses(value) {
+  if (typeof value === 'string') return value.startsWith('assets/') ? address(value) : value;
+  if (value === null || typeof value !== 'object' || Array.isArray(value)) return value;
+  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, addresses(inner)]));
 }
 
 /** @param {any} message */
@@ -122,6 +132,10 @@ function receive(message) {
     case 'progress': return progress.add(message.bytes);
     case 'stage': return progress.say('Python is starting … loading its libraries');
     case 'failed': return failed(message);
+    case 'fallback':
+      console.info(`Python could not be resumed and starts cold: ${message.reason}`);
+      cold = true;
+      return startWorker();
     case 'ready': return linked(/** @type {Figure} */ (figure), message.built);
     case 'patch': return figure?.apply(message.patch);
     case 'query': return writeQuery(message.figure, message.query);

@@ -1,13 +1,17 @@
-// The only file that knows Pyodide's insides: start Python with NumPy's libraries loaded before it.
-import { bytes, script, wasm } from './download.js';
+// The only file that knows Pyodide's insides: start Python with NumPy's libraries loaded before it, either
+// from its parts (cold) or from the memory that the bake has saved (resumed).
+import { bytes, open, script, wasm } from './download.js';
 
 const SITE_PACKAGES = '/lib/python3.14/site-packages/';
+const STANDARD_LIBRARY = '/lib/python314.zip';
 const LOCK = {
   info: { arch: 'wasm32', platform: 'emscripten_5_0_3', version: '0.0.1', python: '3.14.0', abi_version: '2026_0' },
   packages: {},
 };
 // A fixed hash seed gives sets and dictionaries one order, at build time and in every browser.
 const ENVIRONMENT = { HOME: '/home/pyodide', PYTHONHASHSEED: '0', PYTHONDONTWRITEBYTECODE: '1', BOKEH_SIMPLE_IDS: 'yes' };
+// An archive with nothing in it: Python looks at its standard library only when it imports.
+const EMPTY_ZIP = Uint8Array.from([0x50, 0x4b, 5, 6, ...Array(18).fill(0)]);
 
 /**
  * @typedef {object} Parts where the parts of Python are, as absolute addresses
@@ -15,47 +19,195 @@ const ENVIRONMENT = { HOME: '/home/pyodide', PYTHONHASHSEED: '0', PYTHONDONTWRIT
  * @property {string} module Pyodide's `pyodide.asm.mjs`
  * @property {string} wasm
  * @property {string} stdlib the standard library, as a zip
- * @property {string} bundle the packages, as a pack
+ * @property {string} bundle the packages that starting imports, as a pack
+ * @property {string} data files that are no modules, as a pack
  * @property {Record<string, string>} libraries NumPy's shared libraries, by path in site-packages, in loading order
  */
+
+/**
+ * @typedef {object} Snapshot a saved memory, and what has to be the same where it is restored
+ * @property {string} url the memory, compressed
+ * @property {string} head Pyodide's header of it, in base64
+ * @property {number} memory its length in bytes
+ * @property {number[]} table lengths of the function table before and after the libraries are loaded
+ */
+
+/**
+ * Pyodide takes another path for C calls on iOS, so a memory saved for one kind does not fit the other. This is
+ * the question it asks itself.
+ * @returns {'ios' | 'other'}
+ */
+export function kind() {
+  const { userAgent, platform, maxTouchPoints } = navigator;
+  return /iPad|iPhone|iPod/.test(userAgent) || (platform === 'MacIntel' && maxTouchPoints > 1) ? 'ios' : 'other';
+}
 
 /**
  * Start Python from its parts, with nothing restored.
  * @param {Parts} parts
  * @param {(bytes: number) => void} onBytes
  * @param {Record<string, string>} environment
+ * @param {any} [options] of `loadPyodide`
  */
-export async function bootCold(parts, onBytes, environment) {
+export async function bootCold(parts, onBytes, environment, options = {}) {
+  const stdlib = bytes(parts.stdlib, onBytes);
+  const packs = Promise.all([parts.bundle, parts.data].map((url) => bytes(url, onBytes)));
+  for (const part of [stdlib, packs]) part.catch(() => {}); // awaited below; until then not unhandled
+  return boot(parts, onBytes, environment, { stdlib, packs, options });
+}
+
+/**
+ * Start Python by restoring the memory that the bake has saved.
+ * @param {Parts} parts
+ * @param {Snapshot} snapshot
+ * @param {(bytes: number) => void} onBytes
+ */
+export async function resume(parts, snapshot, onBytes) {
+  const memory = open(snapshot.url, onBytes);
+  const packs = bytes(parts.data, onBytes).then((pack) => [pack]);
+  for (const part of [memory, packs]) part.catch(() => {});
+  const head = Uint8Array.from(atob(snapshot.head), (character) => character.charCodeAt(0));
+  return boot(parts, onBytes, {}, {
+    stdlib: Promise.resolve(EMPTY_ZIP),
+    packs,
+    table: snapshot.table,
+    restore: async (module) => fill(module, await memory, snapshot.memory),
+    options: { _loadSnapshot: head, _snapshotDeserializer: rebuild },
+  });
+}
+
+/**
+ * @param {Parts} parts
+ * @param {(bytes: number) => void} onBytes
+ * @param {Record<string, string>} environment
+ * @param {{ stdlib: Promise<Uint8Array>, packs: Promise<Uint8Array[]>, table?: number[],
+ *   restore?: (module: any) => Promise<void>, options: any }} how
+ */
+async function boot(parts, onBytes, environment, { stdlib, packs, table, restore, options }) {
+  const main = wasm(parts.wasm, onBytes);
   const compiled = Promise.all(
     Object.entries(parts.libraries).map(async ([path, url]) =>
       /** @type {[string, WebAssembly.Module]} */ ([path, await WebAssembly.compileStreaming(wasm(url, onBytes))])));
-  const bundle = bytes(parts.bundle, onBytes);
-  const main = wasm(parts.wasm, onBytes);
-  const stdlib = bytes(parts.stdlib, onBytes);
-  // Each is awaited below; until then a failure must not count as unhandled.
-  for (const part of [compiled, bundle, main, stdlib]) part.catch(() => {});
+  for (const part of [main, compiled]) part.catch(() => {});
   const [{ loadPyodide }, { default: createModule }] = await Promise.all([script(parts.loader), script(parts.module)]);
   const libraries = await compiled;
-  const pack = readPack(await bundle);
+  // Python's import system looks for a library's file before it asks for the library, which is loaded by then.
+  const placeholder = new TextEncoder().encode('already loaded');
+  const placeholders = libraries.map(([path]) => /** @type {[string, Uint8Array]} */ ([path, placeholder]));
+  const files = [...(await packs).flatMap(readPack), ...placeholders];
+  /** @type {any} */
+  let module;
+  /** @type {number[]} */
+  let lengths = [];
   const answers = {
     'pyodide.asm.wasm': () => main,
     'python_stdlib.zip': async () => new Response(/** @type {any} */ (await stdlib)),
   };
-  return answering(answers, () => loadPyodide({
+  const pyodide = await answering(answers, () => loadPyodide({
     indexURL: new URL('./', parts.loader).href,
     packageBaseUrl: './',
     lockFileContents: LOCK,
     env: { ...ENVIRONMENT, ...environment },
-    createPyodideModule: (/** @type {any} */ settings) => {
-      settings.preRun.push((/** @type {any} */ module) => loadLibraries(module, libraries));
-      return createModule(settings);
+    createPyodideModule: async (/** @type {any} */ settings) => {
+      const exports = exportsFromTable();
+      settings.preRun.push((/** @type {any} */ created) => {
+        module = created;
+        exports.restore();
+        lengths = [exports.table().length];
+        loadLibraries(module, libraries);
+        lengths.push(exports.table().length);
+      });
+      const created = await createModule(settings);
+      if (table && String(table) !== String(lengths))
+        throw new Error(`The function table has ${lengths} entries here and ${table} in the saved memory.`);
+      await restore?.(created);
+      return created;
     },
-    fsInit: async (/** @type {any} */ FS) => {
-      writeFiles(FS, pack);
-      // Python's import system looks for the file before it asks for the library, which is loaded by then.
-      for (const [path] of libraries) FS.writeFile(SITE_PACKAGES + path, 'already loaded');
-    },
+    fsInit: async (/** @type {any} */ FS) => writeFiles(FS, files),
+    ...options,
   }));
+  return { pyodide, module, table: lengths };
+}
+
+/**
+ * Stream a saved memory into a module's own.
+ * @param {any} module
+ * @param {ReadableStream<Uint8Array>} memory
+ * @param {number} length
+ */
+async function fill(module, memory, length) {
+  if (module.HEAPU8.length < length) module.growMemory(length);
+  const heap = module.HEAPU8;
+  const reader = memory.getReader();
+  let offset = 0;
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    heap.set(value, offset);
+    offset += value.length;
+  }
+  if (offset !== length) throw new Error(`The saved memory has ${offset} bytes, ${length} were expected.`);
+  heap.fill(0, offset);
+}
+
+/**
+ * Save the memory of a Python that was started for it. Everything of JavaScript that Python holds must have a name.
+ * @param {any} pyodide
+ * @param {any} module
+ */
+export function save(pyodide, module) {
+  for (const name of Object.keys(pyodide.loadedPackages)) delete pyodide.loadedPackages[name];
+  for (let slot = 7; ; slot += 1) { // a freed slot reads undefined, and is nobody's
+    let value;
+    try { value = module.__hiwire_get(slot); } catch { break; }
+    if (value === undefined) module.__hiwire_set(slot, null);
+  }
+  return pyodide.makeMemorySnapshot({ serializer: name });
+}
+
+// Panel keeps one function of JavaScript: it turns undefined into null.
+const UNDEFINED_TO_NULL = 'undefined to null';
+
+/** @param {any} value */
+function name(value) {
+  if (typeof value === 'function' && /entry\[1\] === undefined/.test(String(value))) return UNDEFINED_TO_NULL;
+  throw new Error(`Python holds something of JavaScript that cannot be saved: ${Object.prototype.toString.call(value)} ${String(value).slice(0, 300)}`);
+}
+
+/** @param {any} named */
+function rebuild(named) {
+  if (named !== UNDEFINED_TO_NULL) throw new Error(`The saved memory names an unknown ${named}.`);
+  return (/** @type {[string, any][]} */ entries) => Object.fromEntries(entries.map(([key, value]) => [key, value ?? null]));
+}
+
+/**
+ * WebKit gives a function in a WebAssembly table another identity than the export it comes from, and Emscripten
+ * would add it to the table again. Until the main module has started, hand out the export of the same name.
+ */
+function exportsFromTable() {
+  const { get } = WebAssembly.Table.prototype;
+  const { instantiate, instantiateStreaming } = WebAssembly;
+  const exported = new Map();
+  /** @type {WebAssembly.Table} */
+  let table;
+  const remember = (/** @type {any} */ result) => {
+    for (const value of Object.values((result.instance ?? result).exports)) {
+      if (typeof value === 'function') exported.set(value.name, value);
+      if (value instanceof WebAssembly.Table) table = value;
+    }
+    return result;
+  };
+  WebAssembly.instantiate = /** @type {any} */ ((/** @type {any[]} */ ...given) => /** @type {any} */ (instantiate)(...given).then(remember));
+  WebAssembly.instantiateStreaming = (...given) => instantiateStreaming(...given).then(remember);
+  WebAssembly.Table.prototype.get = function (index) {
+    const entry = get.call(this, index);
+    return (entry && exported.get(entry.name)) ?? entry;
+  };
+  const restore = () => {
+    WebAssembly.Table.prototype.get = get;
+    Object.assign(WebAssembly, { instantiate, instantiateStreaming });
+  };
+  return { restore, table: () => table };
 }
 
 /**
@@ -90,6 +242,15 @@ async function answering(answers, work) {
   } finally {
     globalThis.fetch = fetch;
   }
+}
+
+/**
+ * Put the standard library where Python looks for it.
+ * @param {any} pyodide
+ * @param {Uint8Array} zip
+ */
+export function addStandardLibrary(pyodide, zip) {
+  pyodide.FS.writeFile(STANDARD_LIBRARY, zip);
 }
 
 /**

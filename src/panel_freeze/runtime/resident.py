@@ -26,7 +26,7 @@ import json
 import struct
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -59,6 +59,8 @@ from panel.io.state import set_curdoc, state  # noqa: E402
 # Each figure numbers its models from its own base, so that building one again, or failing to build
 # one, moves no other figure's ids.
 IDS_PER_FIGURE = 1_000_000
+# Marks what the page changed itself, so that it is not sent back.
+FROM_PAGE: Any = "page"
 
 Send = Callable[[str], None]
 
@@ -75,8 +77,9 @@ class Figure:
         self.name = name
         self.document = Document()
         self.view = importlib.import_module(module).app()
+        panel: Any = as_panel(self.view)
         with set_curdoc(self.document):
-            as_panel(self.view).server_doc(doc=self.document, location=False)
+            panel.server_doc(doc=self.document, location=False)
         self._send: Send = _to_nobody
         self._outbox: list[DocumentPatchedEvent] = []
         self._callbacks: dict[Any, Callable[[], None]] = {}
@@ -110,7 +113,7 @@ class Figure:
         """Apply one message of the page; say ``done`` once its results have been sent."""
         seq = message["seq"]
         if message["kind"] == "patch":
-            self._run(lambda: self.document.apply_json_patch(message["patch"], setter="js"), seq)
+            self._run(lambda: self.document.apply_json_patch(message["patch"], setter=FROM_PAGE), seq)
         elif message["kind"] == "query" and hasattr(self.view, "load_query"):
             self._run(lambda: self.view.load_query(message["query"]), seq)
         self._post("done", seq=seq)
@@ -140,7 +143,7 @@ class Figure:
         elif isinstance(event, SessionCallbackRemoved):
             self._callbacks.pop(event.callback, lambda: None)()
             self._ticks = [tick for tick in self._ticks if tick is not event.callback]
-        elif isinstance(event, DocumentPatchedEvent) and event.setter != "js":
+        elif isinstance(event, DocumentPatchedEvent) and event.setter != FROM_PAGE:
             self._outbox.append(event)
             if not self._busy and len(self._outbox) == 1:
                 asyncio.get_event_loop().call_soon(self._flush, None)
@@ -214,6 +217,11 @@ class Resident:
             missing = error.name if isinstance(error, ModuleNotFoundError) else None
             return json.dumps({"missing": missing, **describe(error)})
 
+    def root(self, name: str) -> str | None:
+        """Return the id of a figure's first root, or None if there is no such figure."""
+        figure = self._figures.get(name)
+        return figure.document.roots[0].id if figure else None
+
     def link(self, name: str, send: Send) -> None:
         """Start sending `name`'s changes to the page."""
         # Models made from now on must not meet the ids of those built.
@@ -227,35 +235,47 @@ class Resident:
 
 
 class LateModules:
-    """Modules that starting did not need. They come in the background, or at once when one is imported.
+    """Modules that starting did not import. They come in the background, or at once when one is wanted.
 
     Parameters
     ----------
-    names : sequence of str
-        The modules that are not there yet.
+    resumed : bool
+        Whether no file of any module is there, since the memory was restored; else those that the bake
+        imported are.
     fetch : callable
-        Fetches their pack, and waits for it.
+        Fetches their packs, and waits for them.
     """
 
-    def __init__(self, names: Sequence[str], fetch: Callable[[], bytes]) -> None:
-        self._names = set(names)
+    def __init__(self, resumed: bool, fetch: Callable[[], Sequence[bytes]]) -> None:
+        modules = json.loads((Path(__file__).parent / "panel_freeze_modules.json").read_text())
+        self._names = set(modules["late"])
+        if resumed:
+            self._names |= {*modules["first"], *sys.stdlib_module_names}
         self._fetch = fetch
         sys.meta_path.insert(0, self)
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:  # noqa: ARG002
         """Find nothing, but see that the files are there for the finders that come next."""
-        if name in self._names:
+        if name in self._names or name.split(".")[0] in sys.stdlib_module_names & self._names:
             self.add(self._fetch())
 
-    def add(self, pack: bytes) -> None:
-        """Write the files of a pack into site-packages, once."""
-        if not self._names:
+    def add(self, packs: Sequence[bytes]) -> None:
+        """Write the files of the packs into site-packages, once."""
+        if self not in sys.meta_path:
             return
-        self._names = set()
-        data = gzip.decompress(pack) if pack[:2] == b"\x1f\x8b" else pack
-        start = 4 + struct.unpack_from("<I", data)[0]
-        for name, offset, size in json.loads(data[4:start]):
-            file = Path(__file__).parent / name
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_bytes(data[start + offset : start + offset + size])
+        sys.meta_path.remove(self)
+        for data in packs:
+            for file, content in _unpack(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data):
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_bytes(content)
         importlib.invalidate_caches()
+
+
+def _unpack(pack: bytes) -> Iterator[tuple[Path, bytes]]:
+    start = 4 + struct.unpack_from("<I", pack)[0]
+    for name, offset, size in json.loads(bytes(pack[4:start])):
+        yield Path(__file__).parent / name, pack[start + offset : start + offset + size]
+
+
+#: The one of this Python; a saved memory holds it with its figures.
+resident = Resident()

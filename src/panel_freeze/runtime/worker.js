@@ -1,6 +1,15 @@
 // One per page: starts Python, hosts all figures' documents, answers messages in order.
 import { DownloadError, bytes, fetchNow } from './download.js';
-import { bootCold } from './pyodide-boot.js';
+import { addStandardLibrary, bootCold, kind, resume } from './pyodide-boot.js';
+
+/**
+ * @typedef {object} Start
+ * @property {import('./pyodide-boot.js').Parts} parts
+ * @property {Record<string, import('./pyodide-boot.js').Snapshot>} snapshots by kind of browser; without one Python starts cold
+ * @property {string} late a pack of modules that starting does not import
+ * @property {{ name: string, module: string, number: number, root: string }[]} figures
+ * @property {Record<string, string>} environment
+ */
 
 /** @type {any} */
 let resident = null;
@@ -19,45 +28,77 @@ function receive(data) {
   else resident.handle(JSON.stringify(data));
 }
 
-/**
- * @param {{ parts: any, figures: any[], environment: Record<string, string>,
- *   late: { url: string, modules: string[] } }} data
- */
-async function start({ parts, figures, environment, late }) {
+/** @param {Start} data */
+async function start(data) {
+  const snapshot = data.snapshots[kind()];
   try {
-    const pyodide = await bootCold(parts, (bytes) => postMessage({ kind: 'progress', bytes }), environment);
-    postMessage({ kind: 'stage', stage: 'importing' });
-    const { Resident, LateModules } = pyodide.pyimport('panel_freeze_resident');
-    const modules = LateModules(pyodide.toPy(late.modules), () => pyodide.toPy(fetchNow(late.url)));
-    resident = Resident();
-    for (const figure of figures) build(figure);
+    await (snapshot ? startResumed(data, snapshot) : startCold(data));
     early.splice(0).forEach(receive);
-    // Where this fails, a late import tries again and says why.
-    bytes(late.url).then((pack) => modules.add(pyodide.toPy(pack)), () => {});
   } catch (error) {
-    fail(null, error);
+    // What a restored memory cannot do, a fresh worker can.
+    if (snapshot) postMessage({ kind: 'fallback', reason: String(error) });
+    else fail(error);
   }
 }
 
-/** @param {{ name: string, module: string, number: number, digest: string }} figure */
-function build({ name, module, number }) {
-  const text = resident.build(name, module, number);
-  const built = JSON.parse(text);
-  if (built.reason) return postMessage({ kind: 'failed', figure: name, ...built });
-  postMessage({ kind: 'ready', figure: name, built });
-  resident.link(name, (/** @type {string} */ message) => postMessage(message));
+const onBytes = (/** @type {number} */ count) => postMessage({ kind: 'progress', bytes: count });
+const send = (/** @type {string} */ message) => postMessage(message);
+
+/** @param {Start} data */
+async function startCold({ parts, figures, environment, late }) {
+  const { pyodide } = await bootCold(parts, onBytes, environment);
+  postMessage({ kind: 'stage', stage: 'importing' });
+  const python = pyodide.pyimport('panel_freeze_resident');
+  resident = python.resident;
+  const modules = python.LateModules(false, () => pyodide.toPy([fetchNow(late)]));
+  for (const figure of figures) build(figure);
+  bytes(late).then((pack) => modules.add(pyodide.toPy([pack])), ignored);
 }
 
 /**
- * @param {string | null} figure
- * @param {any} error
+ * @param {Start} data
+ * @param {import('./pyodide-boot.js').Snapshot} snapshot
  */
-function fail(figure, error) {
-  const reason = error instanceof DownloadError ? error.message : `Python could not start in this browser (${firstLine(error)}).`;
-  postMessage({ kind: 'failed', figure, reason, details: String(error?.stack ?? error) });
+async function startResumed({ parts, figures, late }, snapshot) {
+  const { pyodide } = await resume(parts, snapshot, onBytes);
+  const python = pyodide.pyimport('panel_freeze_resident');
+  // Imports that come late need the files that starting cold would have had.
+  const modules = python.LateModules(true, () => {
+    addStandardLibrary(pyodide, fetchNow(parts.stdlib));
+    return pyodide.toPy([parts.bundle, late].map(fetchNow));
+  });
+  resident = python.resident;
+  for (const { name, root } of figures) {
+    if (resident.root(name) !== root) throw new Error(`The saved memory holds another document of ${name}.`);
+  }
+  for (const { name, root } of figures) {
+    postMessage({ kind: 'ready', figure: name, built: { roots: [root] } });
+    resident.link(name, send);
+  }
+  Promise.all([parts.stdlib, parts.bundle, late].map((url) => bytes(url))).then(([stdlib, ...packs]) => {
+    addStandardLibrary(pyodide, stdlib);
+    modules.add(pyodide.toPy(packs));
+  }, ignored);
+}
+
+/** Where files do not come in the background, the import that wants them asks again and says why it fails. */
+function ignored() {}
+
+/** @param {{ name: string, module: string, number: number }} figure */
+function build({ name, module, number }) {
+  const built = JSON.parse(resident.build(name, module, number));
+  if (built.reason) return postMessage({ kind: 'failed', figure: name, ...built });
+  postMessage({ kind: 'ready', figure: name, built });
+  return resident.link(name, send);
 }
 
 /** @param {any} error */
-function firstLine(error) {
+function fail(error) {
+  const reason = error instanceof DownloadError ? error.message : `Python could not start in this browser (${lastLine(error)}).`;
+  postMessage({ kind: 'failed', figure: null, reason, details: String(error?.stack ?? error) });
+}
+
+/** @param {any} error */
+function lastLine(error) {
   return String(error?.message ?? error).trim().split('\n').pop();
 }
