@@ -139,6 +139,13 @@ def write_fixed(digits: int) -> Callable[[Any], str]:
     return write
 
 
+def write_up_to(value: Any, digits: int) -> str:
+    """Return a number, or a list of numbers, with at most `digits` decimals: ``2``, ``0.9846``."""
+    if isinstance(value, list):
+        return "[" + ", ".join(write_up_to(item, digits) for item in value) + "]"
+    return f"{value:.{digits}f}".rstrip("0").rstrip(".").replace("-", "−")
+
+
 def write_percent(value: float, digits: int = 1) -> str:
     """Return ``7.3 %``, with a thin space that does not break."""
     return f"{100 * value:.{digits}f}\u202f%"
@@ -173,6 +180,7 @@ def _raised(exponent: int) -> str:
 FILTERS: dict[str, Callable[..., str]] = {
     "integer": write_integer,
     "percent": write_percent,
+    "upto": write_up_to,
     "sci": write_scientific,
     "magnitude": write_magnitude,
     "binary": write_binary,

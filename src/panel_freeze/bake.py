@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -28,8 +29,9 @@ RUNTIME = Path(__file__).parent / "runtime"
 ENVIRONMENT = {"PANEL_CDN_ROOT": "https://freeze.invalid/"}
 PICTURE_WIDTHS = (360, 768, 1080)
 SCHEMES = ("light", "dark")
-# A figure's height is measured at these widths of the window, and held from each to the next.
-HEIGHT_WIDTHS = tuple(range(320, 1240, 20))
+# A figure's height is measured at these widths of the window, and held from each to the next. Text wraps at any
+# width, so that the steps are small, and the usual phones are met exactly.
+HEIGHT_WIDTHS = tuple(sorted({*range(320, 1248, 8), 375, 390, 393, 402, 412, 414, 428, 430}))
 BROWSER_ARGUMENTS = ["--no-sandbox", "--disable-quic", "--disable-background-networking"]
 
 # Pyodide calls C in another way where the browser says that it runs on iOS, so there are two memories.
@@ -221,18 +223,23 @@ def build_documents(project: Project, bench: Bench) -> Documents:
     figures = [
         {"name": name, "module": project.module(name), "number": number} for number, name in enumerate(project.figures)
     ]
+    # The numbers are worked out in a Python of their own: the saved memory is not to carry their traces.
+    numbers = bench.run("numbers", module=project.numbers)
+    if "reason" in numbers["numbers"]:
+        failure = numbers["numbers"]
+        raise FreezeError(f"The numbers module {project.numbers} failed: {failure['reason']}\n{failure['details']}")
     results = {}
     snapshots = {}
     for agent in USER_AGENTS:
-        result = bench.run("build", user_agent=agent, figures=figures, numbers=project.numbers, snapshot="memory.bin")
-        _check_build(project, result)
+        result = bench.run("build", user_agent=agent, figures=figures, snapshot="memory.bin")
+        _check_build(result["built"])
         results[result["kind"]] = result
         snapshots[result["kind"]] = _split(bench.saved("memory.bin"), tuple(result["table"]))
     if len({json.dumps(result["built"], sort_keys=True) for result in results.values()}) > 1:
         raise FreezeError("The figures differ by the kind of browser they were built in; one document must fit all.")
-    result = results["other"]
-    imported = frozenset(result["imported"])
-    return Documents(result["built"], result["numbers"]["values"], imported, result["versions"], snapshots)
+    built = results["other"]
+    imported = frozenset(built["imported"]) | frozenset(numbers["imported"])
+    return Documents(built["built"], json.loads(numbers["numbers"]["values"]), imported, built["versions"], snapshots)
 
 
 def _split(saved: bytes, table: tuple[int, ...]) -> Snapshot:
@@ -241,9 +248,9 @@ def _split(saved: bytes, table: tuple[int, ...]) -> Snapshot:
     return Snapshot(saved[:length], saved[length:], table)
 
 
-def _check_build(project: Project, result: dict[str, Any]) -> None:
-    """Raise FreezeError, naming the figure, unless everything was built."""
-    for name, built in result["built"].items():
+def _check_build(figures: dict[str, dict[str, Any]]) -> None:
+    """Raise FreezeError, naming the figure, unless every figure was built."""
+    for name, built in figures.items():
         if built.get("missing"):
             raise FreezeError(
                 f"Figure '{name}' imports '{built['missing']}', which is not in the bundle for the browser. "
@@ -252,9 +259,6 @@ def _check_build(project: Project, result: dict[str, Any]) -> None:
             )
         if "reason" in built:
             raise FreezeError(f"Figure '{name}' could not be built: {built['reason']}\n{built['details']}")
-    numbers = result["numbers"]
-    if "reason" in numbers:
-        raise FreezeError(f"The numbers module {project.numbers} failed: {numbers['reason']}\n{numbers['details']}")
 
 
 def take_pictures(project: Project, draft: Path, executable: str | None) -> Pictures:
@@ -279,7 +283,7 @@ def take_pictures(project: Project, draft: Path, executable: str | None) -> Pict
                         _settle(page)
                         for name in project.figures:
                             box = page.locator(f"figure[data-figure={name}] .stage").bounding_box()
-                            heights[name, width] = round(box["height"]) if box else 0
+                            heights[name, width] = math.ceil(box["height"]) if box else 0
     return Pictures(images, heights)
 
 

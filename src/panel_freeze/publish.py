@@ -11,6 +11,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,12 @@ class Parts:
     pictures: Pictures | None = None
 
 
+@lru_cache(maxsize=64)
+def _compressed(data: bytes) -> bytes:
+    # A draft and the site hold the same large files.
+    return gzip.compress(data, 9, mtime=0)
+
+
 @dataclass
 class Shelf:
     """The ``assets`` folder: files under names that carry the hash of their content."""
@@ -78,7 +85,7 @@ class Shelf:
         """
         stem, _, ending = name.rpartition(".")
         if compress:
-            data, ending = gzip.compress(data, 9, mtime=0), "bin"
+            data, ending = _compressed(data), "bin"
         path = f"assets/{stem}.{hashlib.sha256(data).hexdigest()[:12]}.{ending}"
         (self.folder / path).parent.mkdir(parents=True, exist_ok=True)
         (self.folder / path).write_bytes(data)

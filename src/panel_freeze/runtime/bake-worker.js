@@ -27,27 +27,19 @@ const tasks = {
     return { errors };
   },
 
-  /** @param {{ figures: any[], numbers: string | null, snapshot: string }} given where to post the saved memory */
-  async build({ figures, numbers, snapshot }) {
-    // All through Python's own globals: an open proxy would be one more thing to save.
-    const call = (/** @type {string} */ expression, /** @type {any[]} */ ...given) => {
-      const text = `__import__('json').dumps([${expression}])`;
-      return JSON.parse(pyodide.runPython(given.reduce((/** @type {string} */ code, value) => code.replace('?', JSON.stringify(value)), text)))[0];
-    };
-    pyodide.runPython('import panel_freeze_resident as _freeze, panel_freeze_baker as _baker');
+  /** @param {{ figures: any[], snapshot: string }} given where to post the saved memory */
+  async build({ figures, snapshot }) {
+    call('import panel_freeze_resident');
     const built = Object.fromEntries(figures.map(({ name, module, number }) =>
-      [name, JSON.parse(call('_freeze.resident.build(?, ?, ?)', name, module, number))]));
-    const result = {
-      built,
-      numbers: numbers ? JSON.parse(call('_baker.evaluate_numbers(?)', numbers)) : { values: {} },
-      imported: JSON.parse(call('_baker.imported_files()')),
-      versions: JSON.parse(call('_baker.versions()')),
-      kind: kind(),
-      table: booted.table,
-    };
-    pyodide.runPython('import gc, sys; del _freeze, _baker; sys.modules.pop("panel_freeze_baker"); gc.collect()');
-    await post(snapshot, save(pyodide, booted.module));
-    return result;
+      [name, ask('panel_freeze_resident.resident.build', name, module, number)]));
+    if (Object.values(built).every(({ reason }) => !reason)) await post(snapshot, save(pyodide, booted.module, tidy));
+    // Asked after saving: the memory holds nothing of the baker.
+    return { built, ...about() };
+  },
+
+  /** @param {{ module: string | null }} given */
+  async numbers({ module }) {
+    return { numbers: module ? ask('panel_freeze_baker.evaluate_numbers', module) : { values: '{}' }, ...about() };
   },
 
   /** @param {{ code: string }} given a test's own Python, run in the browser's Python */
@@ -55,6 +47,34 @@ const tasks = {
     return pyodide.runPythonAsync(code);
   },
 };
+
+/** @param {string} code run by Python itself, since an open proxy would be one more thing to save */
+function call(code) {
+  return pyodide.runPython(code);
+}
+
+/**
+ * Call a function of Python that returns JSON.
+ * @param {string} name
+ * @param {any[]} given
+ */
+function ask(name, ...given) {
+  const list = JSON.stringify(JSON.stringify(given));
+  return JSON.parse(call(`import json, ${name.split('.')[0]}; ${name}(*json.loads(${list}))`));
+}
+
+function about() {
+  return {
+    imported: ask('panel_freeze_baker.imported_files'),
+    versions: ask('panel_freeze_baker.versions'),
+    kind: kind(),
+    table: booted.table,
+  };
+}
+
+function tidy() {
+  call('import gc; gc.collect(); del json, panel_freeze_resident, gc');
+}
 
 /**
  * @param {string} url

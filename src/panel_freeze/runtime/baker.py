@@ -10,6 +10,7 @@ import importlib
 import json
 import marshal
 import sys
+from importlib.metadata import version
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,8 @@ def evaluate_numbers(module: str) -> str:
     """Return ``values()`` of the site's numbers module as JSON, or why it failed."""
     try:
         values: dict[str, Any] = importlib.import_module(module).values()
-        return json.dumps({"values": values}, allow_nan=False)
+        # Text in text: the worker between here and the builder would round integers above 53 bits.
+        return json.dumps({"values": json.dumps(values, allow_nan=False)})
     except Exception as error:
         from panel_freeze_resident import describe  # type: ignore[import-not-found]
 
@@ -65,15 +67,5 @@ def imported_files() -> str:
 
 def versions() -> str:
     """Return the versions of what runs here, as JSON."""
-    import bokeh
-    import numpy
-    import panel
-
-    return json.dumps(
-        {
-            "python": sys.version.split()[0],
-            "numpy": numpy.__version__,
-            "bokeh": bokeh.__version__,
-            "panel": panel.__version__,
-        }
-    )
+    installed = {name: version(name) for name in ("numpy", "bokeh", "panel")}
+    return json.dumps({"python": sys.version.split()[0], **installed})

@@ -47,7 +47,6 @@ export class Figure {
    * @param {any} json the document
    */
   async paint(json) {
-    const { Bokeh } = this.page;
     const place = document.createElement('div');
     place.className = 'drawing';
     place.inert = true;
@@ -58,8 +57,7 @@ export class Figure {
       place.append(element);
       return [root.id, element.id];
     }));
-    const [views] = await Bokeh.embed.embed_items(
-      { [this.name]: json }, [{ docid: this.name, roots, root_ids: Object.keys(roots) }]);
+    const views = await this.#draw(place, json, roots);
     const doc = [...views.roots][0].model.document;
     await idle(doc);
     await frame();
@@ -71,6 +69,30 @@ export class Figure {
     this.json = json;
     for (const patch of this.backlog.splice(0)) this.apply(patch);
     if (this.state === 'picture') this.enter('painted');
+  }
+
+  /**
+   * @param {HTMLElement} place
+   * @param {any} json
+   * @param {Record<string, string>} roots ids of elements, by those of the models
+   */
+  async #draw(place, json, roots) {
+    // The drawing's readouts come in one step and take the places of those behind the picture: each stands once.
+    const behind = this.stage.querySelector('.behind');
+    const parent = behind?.parentElement;
+    const taken = new MutationObserver(() => behind?.remove());
+    taken.observe(place, { childList: true, subtree: true });
+    try {
+      const [views] = await this.page.Bokeh.embed.embed_items(
+        { [this.name]: json }, [{ docid: this.name, roots, root_ids: Object.keys(roots) }]);
+      return views;
+    } catch (error) {
+      place.remove();
+      if (behind) parent?.append(behind);
+      throw error;
+    } finally {
+      taken.disconnect();
+    }
   }
 
   /** @param {any} event of BokehJS */

@@ -154,8 +154,10 @@ async function fill(module, memory, length) {
  * Save the memory of a Python that was started for it. Everything of JavaScript that Python holds must have a name.
  * @param {any} pyodide
  * @param {any} module
+ * @param {() => void} tidy the last thing that Python does before
  */
-export function save(pyodide, module) {
+export function save(pyodide, module, tidy) {
+  tidy();
   for (const name of Object.keys(pyodide.loadedPackages)) delete pyodide.loadedPackages[name];
   for (let slot = 7; ; slot += 1) { // a freed slot reads undefined, and is nobody's
     let value;
