@@ -25,6 +25,7 @@ from panel_freeze.article import FILTERS, render_article
 from panel_freeze.bake import ENVIRONMENT, PICTURE_WIDTHS, RUNTIME, SCHEMES, Documents, Pictures, Snapshot, to_webp
 from panel_freeze.bundle import Files
 from panel_freeze.project import Project
+from panel_freeze.report import check_references, write_report
 
 POLICY = (
     "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; worker-src 'self'; connect-src 'self'; "
@@ -165,7 +166,7 @@ def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "aut
     (folder / ".nojekyll").touch()
     check_references(folder)
     if parts.pictures:
-        _write_report(project, parts, folder, settings)
+        write_report(project, folder, settings, parts.documents.versions)
 
 
 def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[str, Any]:
@@ -202,7 +203,9 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
         path: shelf.put(f"numpy-{Path(path).name.split('.')[0].strip('_')}.wasm", data, compress=True)
         for path, data in parts.libraries.items()
     }
-    binary = [files["wasm"], files["stdlib"], files["bundle"], *libraries.values()]
+    snapshots = {kind: _snapshot(kind, snapshot, shelf) for kind, snapshot in parts.documents.snapshots.items()}
+    both = [files["wasm"], files["data"], *libraries.values()]
+    ways = {"resumed": [*both, snapshots["other"]["url"]], "cold": [*both, files["stdlib"], files["bundle"]]}
     figures = []
     styles: set[str] = set()
     for number, name in enumerate(project.figures):
@@ -221,8 +224,9 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
         "styles": {path: shelf.put(Path(path).name, _package_file("panel", f"dist/{path}")) for path in sorted(styles)},
         "parts": {**files, "libraries": libraries},
         "late": shelf.put("late.pack", bundle.pack(_late(parts)), compress=True),
-        "snapshots": {kind: _snapshot(kind, snapshot, shelf) for kind, snapshot in parts.documents.snapshots.items()},
-        "bytes": sum(shelf.sizes[path] for path in binary),
+        "snapshots": snapshots,
+        # What the two ways to start Python fetch, for the page to tell.
+        "bytes": {way: sum(shelf.sizes[path] for path in paths) for way, paths in ways.items()},
         "environment": ENVIRONMENT,
         "figures": figures,
     }
@@ -341,67 +345,6 @@ def _render(environment: jinja2.Environment, template: str, /, **values: Any) ->
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8", newline="\n")
-
-
-def check_references(folder: Path) -> None:
-    """Raise FreezeError unless every reference of the pages leads to a file of the site."""
-    for page in sorted(folder.rglob("*.html")):
-        text = page.read_text(encoding="utf-8")
-        for reference in re.findall(r'(?:src|href)="([^"#?]*)[^"]*"|srcset="([^" ]+)', text):
-            target = next(filter(None, reference), "")
-            if not target or re.match(r"[a-z]+:", target):
-                continue
-            file = page.parent / target
-            if not (file / "index.html" if target.endswith("/") else file).is_file():
-                raise FreezeError(
-                    f"{page.relative_to(folder).as_posix()} refers to {target}, which is not in the site."
-                )
-
-
-def _write_report(project: Project, parts: Parts, folder: Path, settings: Mapping[str, Any]) -> None:
-    """Write build.json: versions, the size and hash of every file, and the budgets."""
-    files: dict[str, dict[str, Any]] = {}
-    for file in sorted(path for path in folder.rglob("*") if path.is_file()):
-        data = file.read_bytes()
-        name = file.relative_to(folder).as_posix()
-        stored = file.suffix in (".bin", ".zip", ".webp")
-        files[name] = {
-            "bytes": len(data),
-            "gzip": len(data) if stored else len(gzip.compress(data, 9, mtime=0)),
-            "sha256": hashlib.sha256(data).hexdigest(),
-        }
-    fold = [name for name in files if re.match(rf"assets/{re.escape(project.figures[0])}-1080-light\.", name)]
-    before = ["index.html", *(name for name in files if name.endswith(".css")), *fold]
-    libraries = settings["parts"]["libraries"].values()
-    parts_paths = [path for path in settings["parts"].values() if isinstance(path, str)]
-    scripts = [name for name in files if re.match(r"assets/[\w-]+\.\w{12}\.js$", name)]
-    until = {
-        *before,
-        *scripts,
-        *parts_paths,
-        *libraries,
-        *(figure["document"] for figure in settings["figures"]),
-    }
-    measured = {
-        "before_runtime": sum(files[name]["gzip"] for name in before),
-        "until_live": sum(files[name]["gzip"] for name in until),
-        "site": sum(entry["bytes"] for entry in files.values()),
-    }
-    for name in project.budgets:
-        if name not in measured:
-            raise FreezeError(f"site.toml sets a budget '{name}'; there are {', '.join(measured)}.")
-    report = {
-        "title": project.title,
-        "versions": parts.documents.versions | {"panel_freeze": version("attention-figures")},
-        "budgets": {
-            name: {"measured": bytes_, "allowed": project.budgets.get(name)} for name, bytes_ in measured.items()
-        },
-        "files": files,
-    }
-    _write(folder / "build.json", json.dumps(report, indent=1, sort_keys=True))
-    for name, allowed in project.budgets.items():
-        if measured[name] > allowed:
-            raise FreezeError(f"Over budget: '{name}' is {measured[name]:,} bytes, {allowed:,} are allowed.")
 
 
 def swap(new: Path, out: Path) -> None:

@@ -224,7 +224,8 @@ const progress = {
   add(bytes) {
     this.bytes += bytes;
     const mega = (/** @type {number} */ n) => (n / 1e6).toFixed(1);
-    this.say(`Python is starting … ${mega(Math.min(this.bytes, site.bytes))} of ${mega(site.bytes)} MB`);
+    const all = site.bytes[cold ? 'cold' : 'resumed'];
+    this.say(`Python is starting … ${mega(Math.min(this.bytes, all))} of ${mega(all)} MB`);
   },
   /** @param {string} text */
   say(text) {
