@@ -48,6 +48,7 @@ MODULES = (
     "names.js",
     "queue.js",
     "figure.js",
+    "selftest.js",
     "page.js",
 )
 # Windows of these widths show the picture taken at the width beside them; larger ones the last.

@@ -157,6 +157,7 @@ const erring = new Set();
  */
 async function linked(figure, built) {
   ready.add(figure.name);
+  root.dataset.boot = cold || !built.resumed ? 'cold' : 'resumed';
   if (!figure.document) {
     if (figure.state === 'failed') paint(figure);
     return; // painting goes on; it will go live when it is done
@@ -295,3 +296,7 @@ for (const { name } of figures.values()) {
   if (query.length) page.send(name, 'query', query);
 }
 if (root.dataset.figures !== 'failed') begin();
+const selfTest = new URLSearchParams(location.search).get('selftest');
+if (selfTest !== null) {
+  import('./selftest.js').then((module) => module.selfTest(selfTest === 'report' ? address('selftest-report') : ''));
+}

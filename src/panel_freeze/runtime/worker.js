@@ -72,7 +72,7 @@ async function startResumed({ parts, figures, late }, snapshot) {
     if (resident.root(name) !== root) throw new Error(`The saved memory holds another document of ${name}.`);
   }
   for (const { name, root } of figures) {
-    postMessage({ kind: 'ready', figure: name, built: { roots: [root] } });
+    postMessage({ kind: 'ready', figure: name, built: { roots: [root], resumed: true } });
     resident.link(name, send);
   }
   Promise.all([parts.stdlib, parts.bundle, late].map((url) => bytes(url))).then(([stdlib, ...packs]) => {
