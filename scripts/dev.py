@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Set up this project and run it: `python scripts/dev.py serve | build | test`.
+"""Set up this project and run it: `python scripts/dev.py serve | build | test | bench`.
 
 Needs nothing but Python: makes `.venv`, installs the project into it, finds or fetches a Chromium, and hands
 over. What is done is remembered in `.venv/dev-state.json`, so that nothing is done twice.
@@ -33,7 +33,8 @@ HELP = """Sets up this project in .venv, gets a browser, and runs one of:
 
   serve   build the site, serve it, print its address; rebuild on change
   build   build the site into dist/
-  test    check style and types, run every test; with arguments, only pytest with them"""
+  test    check style and types, run every test; with arguments, only pytest with them
+  bench   measure the site beside the same figures through `panel convert` (about 15 minutes)"""
 MORE_HELP = """Examples: dev.py serve --port 8000, dev.py test tests/unit -k masking.
 Set the variable CHROMIUM to the path of a browser to use that one."""
 
@@ -331,7 +332,8 @@ def main(arguments: list[str]) -> int:
     """Set up what is needed, run the command, return its exit code."""
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser("dev.py", description=HELP, epilog=MORE_HELP, formatter_class=raw)
-    parser.add_argument("command", choices=("serve", "build", "test"), metavar="serve | build | test")
+    commands = ("serve", "build", "test", "bench")
+    parser.add_argument("command", choices=commands, metavar=" | ".join(commands))
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="passed on to the command")
     chosen = parser.parse_args(arguments)
     if sys.version_info < (3, 11):  # noqa: UP036 - someone may start this with an old Python
@@ -340,6 +342,8 @@ def main(arguments: list[str]) -> int:
     environment = {**os.environ, "CHROMIUM_PATH": find_browser()}
     if chosen.command == "test":
         return run_tests(chosen.arguments, environment)
+    if chosen.command == "bench":
+        return hand_over(("bench", *chosen.arguments), {**environment, "PYTHONPATH": str(ROOT / "scripts")})
     return hand_over(("panel_freeze", chosen.command, *SITE, *chosen.arguments), environment)
 
 

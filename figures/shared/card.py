@@ -12,7 +12,7 @@ import panel as pn
 import param
 
 from figures.shared.controls import Button, button
-from figures.shared.readouts import Readout, fixed, strip
+from figures.shared.readouts import Readout, fixed, plain, strip
 from figures.shared.state import FigureState
 from figures.shared.styles import CARD, CHIP, CHIPS, CONTROL, FLOW, HEADER, PANEL, PANELS, PROSE, READOUTS
 
@@ -58,7 +58,7 @@ class Card(pn.viewable.Viewer):
         self._view = self._layout()
         self._tell()
         self._paint()
-        self.state.param.watch(self._changed, self.state_class.keys())
+        self.state.param.watch(self._changed, self.state_class.query_keys())
 
     # What a figure says of itself.
 
@@ -91,6 +91,14 @@ class Card(pn.viewable.Viewer):
 
     def draw(self) -> None:
         """Bring the plots up to date."""
+
+    def refresh(self) -> None:
+        """Show what a running job has found since. Readouts are not marked: they change many times a second."""
+        readouts = self.readouts()
+        if [readout.text for readout in readouts] != [readout.text for readout in self._shown]:
+            self._strip.object = strip(readouts)
+            self._shown = readouts
+        self._paint()
 
     # What the page uses.
 
@@ -149,11 +157,11 @@ class Card(pn.viewable.Viewer):
 
     def set_scene(self, name: str) -> None:
         """Put the figure in the state of a scene; what the scene does not name takes its default."""
-        defaults = {key: self.state.param[key].default for key in self.state_class.keys()}  # noqa: SIM118
+        defaults = {key: self.state.param[key].default for key in self.state_class.query_keys()}
         self.state.param.update(**{**defaults, **self.scenes[name]})
 
     def _in_scene(self, name: str) -> bool:
-        keys = [key for key in self.state_class.keys() if key not in self.view_keys]  # noqa: SIM118
+        keys = [key for key in self.state_class.query_keys() if key not in self.view_keys]
         scene = self.scenes[name]
         return all(getattr(self.state, key) == scene.get(key, self.state.param[key].default) for key in keys)
 
@@ -197,9 +205,9 @@ def _html(style: str, text: str = "") -> Html:
     return Html(text, stylesheets=[style], margin=0, sizing_mode="stretch_width", disable_math=True)
 
 
-def html(text: str) -> Html:
+def html(text: str, style: str = PROSE) -> Html:
     """Return a piece of prose inside a card."""
-    return _html(PROSE, text)
+    return _html(style, text)
 
 
 def panel(plot: pn.viewable.Viewable, caption: Html) -> pn.Column:
@@ -217,10 +225,15 @@ def scale(name: str, colours: Sequence[str], low: str, high: str) -> str:
 def _table(table: Table) -> str:
     head = "".join(f"<th scope=col>{escape(name)}</th>" for name in table.columns)
     body = "".join(
-        f"<tr><th scope=row>{escape(name)}</th>"
-        + "".join(f'<td data-value="{escape(json.dumps(float(v)))}">{escape(fixed(float(v)))}</td>' for v in row)
-        + "</tr>"
+        f"<tr><th scope=row>{escape(name)}</th>" + "".join(_cell(value) for value in row) + "</tr>"
         for name, row in zip(table.rows, table.values, strict=True)
     )
     head = f"<caption>{escape(table.name)}</caption><thead><tr><td></td>{head}</tr></thead>"
     return f"<table>{head}<tbody>{body}</tbody></table>"
+
+
+def _cell(value: Any) -> str:
+    # Python's own integers may be larger than a float can hold exactly.
+    number = value if isinstance(value, int) else plain(float(value))
+    text = f"{value:,}" if isinstance(value, int) else fixed(float(value))
+    return f'<td data-value="{escape(json.dumps(number))}">{escape(text)}</td>'

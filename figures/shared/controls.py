@@ -15,7 +15,7 @@ import param
 from bokeh.models import NumericInput
 from panel.widgets.base import Widget
 
-from figures.shared.styles import CONTROL, FIELD, SEGMENTED, SLIDER, STEPPER
+from figures.shared.styles import CONTROL, FIELD, SEGMENTED, SLIDER, STEPPER, SWITCH
 
 
 class Segmented(pn.widgets.RadioBoxGroup):
@@ -41,6 +41,12 @@ class NumberField(Widget):
 
     _widget_type = NumericInput
     _rename = {"name": "title"}  # noqa: RUF012 (Panel's own protocol)
+
+
+class Switch(pn.widgets.Checkbox):
+    """A ``switch``: on or off."""
+
+    html_attributes = param.Dict(default={})
 
 
 class Choice(pn.widgets.Select):
@@ -80,6 +86,19 @@ def segmented(parameter: param.Parameter, name: str, labels: Mapping[str, Any]) 
     return widget
 
 
+def switch(parameter: param.Parameter, name: str) -> Switch:
+    """Return a switch for a parameter that is on or off."""
+    widget = Switch(
+        label=name,
+        html_attributes={"data-aria-label": name, "data-role": "switch"},
+        stylesheets=[CONTROL, SWITCH],
+        margin=0,
+        width=None,
+    )
+    _bind(widget, parameter)
+    return widget
+
+
 def choice(parameter: param.Parameter, name: str, labels: Mapping[str, Any]) -> Choice:
     """Return a list to choose from; `labels` maps what is shown to what is set."""
     widget = Choice(
@@ -95,11 +114,11 @@ def choice(parameter: param.Parameter, name: str, labels: Mapping[str, Any]) -> 
 
 
 def number(parameter: param.Parameter, name: str, *, label: bool = True) -> NumberField:
-    """Return a number field for a parameter, within the parameter's bounds."""
-    low, high = parameter.bounds or (None, None)
-    whole = isinstance(parameter, param.Integer)
+    """Return a number field for a parameter, within its bounds or from the smallest to the largest of its values."""
+    listed = isinstance(parameter, param.Selector)
+    low, high = (min(parameter.objects), max(parameter.objects)) if listed else parameter.bounds or (None, None)
+    whole = listed or isinstance(parameter, param.Integer)
     attributes = {"data-aria-label": name, "data-role": "spinbutton"}
-    attributes |= {"data-aria-valuemin": f"{low}", "data-aria-valuemax": f"{high}"} if low is not None else {}
     if label:
         attributes["data-label"] = name
     widget = NumberField(
@@ -114,9 +133,10 @@ def number(parameter: param.Parameter, name: str, *, label: bool = True) -> Numb
     _bind(widget, parameter)
 
     def tell(*_: Any) -> None:
-        widget.html_attributes = attributes | {"data-aria-valuenow": str(widget.value)}
+        ends = {"data-aria-valuemin": widget.low, "data-aria-valuemax": widget.high, "data-aria-valuenow": widget.value}
+        widget.html_attributes = attributes | {name: str(end) for name, end in ends.items() if end is not None}
 
-    widget.param.watch(tell, "value")
+    widget.param.watch(tell, ["value", "low", "high"])
     tell()
     return widget
 
@@ -173,7 +193,7 @@ def slider(
 
 def button(name: str, action: Callable[[], object], **options: Any) -> Button:
     """Return a named button that runs `action`."""
-    widget = Button(name=name, margin=0, **options)
+    widget = Button(label=name, margin=0, **options)
     widget.on_click(lambda _: action())
     return widget
 

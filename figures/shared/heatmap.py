@@ -32,6 +32,7 @@ class Cells:
     how: list[str]
     masked: np.ndarray | None = None
     texts: list[str] = field(default_factory=list)
+    masked_text: str = "−∞"
 
 
 class Heatmap:
@@ -95,6 +96,7 @@ class Heatmap:
             self.plot.add_tools(TapTool(renderers=[squares]))
             self._cells.selected.on_change("indices", self._tapped)
         for axis in (*self.plot.xaxis, *self.plot.yaxis):
+            axis.ticker = FixedTicker(ticks=[])
             axis.major_tick_line_color = None
             axis.minor_tick_line_color = None
             axis.major_label_text_font = FONT
@@ -112,11 +114,17 @@ class Heatmap:
         self.plot.x_range.update(start=0, end=len(columns))
         self.plot.y_range.update(start=len(rows), end=0)
         for axis, names in ((self.plot.xaxis[0], columns), (self.plot.yaxis[0], rows)):
-            axis.ticker = FixedTicker(ticks=[i + 0.5 for i in range(len(names))])
+            axis.ticker.ticks = [i + 0.5 for i in range(len(names))]
             axis.major_label_overrides = {i + 0.5: name for i, name in enumerate(names)}
 
-    def draw(self, cells: Cells, selected: tuple[int, int] | None = None, mirror: bool = False) -> None:
-        """Show a matrix, and outline the selected cell and, if wanted, its mirror image."""
+    def draw(
+        self,
+        cells: Cells,
+        selected: tuple[int, int] | None = None,
+        mirror: bool = False,
+        sources: Sequence[tuple[float, float, float, float]] = (),
+    ) -> None:
+        """Show a matrix; outline the selected cell and, if wanted, its mirror image and the blocks it comes from."""
         rows, columns = self._shape
         hidden = np.zeros(rows * columns, dtype=bool) if cells.masked is None else cells.masked.ravel()
         colours = [MASKED if off else colour for off, colour in zip(hidden, cells.colours, strict=True)]
@@ -125,12 +133,14 @@ class Heatmap:
             "x": [column + 0.5 for _ in range(rows) for column in range(columns)],
             "y": [row + 0.5 for row in range(rows) for _ in range(columns)],
             "colour": colours,
-            "text": ["−∞" if off else text for off, text in zip(hidden, texts, strict=True)],
+            "text": [cells.masked_text if off else text for off, text in zip(hidden, texts, strict=True)],
             "ink": text_on(colours),
             "hatch": ["right_diagonal_line" if off else " " for off in hidden],
             "how": cells.how,
         }
-        self._marks.data = marks([] if selected is None else [(*selected, 1, 1)], self._mirror(selected, mirror))
+        self._marks.data = marks(
+            [] if selected is None else [(*selected, 1, 1)], [*self._mirror(selected, mirror), *sources]
+        )
 
     def _mirror(self, selected: tuple[int, int] | None, mirror: bool) -> list[tuple[float, float, float, float]]:
         return [(selected[1], selected[0], 1, 1)] if mirror and selected and selected[0] != selected[1] else []

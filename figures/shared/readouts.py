@@ -22,6 +22,7 @@ class Readout(NamedTuple):
     text: str
     beside: str = ""
     wide: bool = False
+    broad: bool = False  # a large one that takes the room of two
 
 
 def plain(value: Any) -> Any:
@@ -39,6 +40,8 @@ def plain(value: Any) -> Any:
 
 def fixed(value: float, digits: int = 4) -> str:
     """Return a number with a fixed count of decimals and a true minus sign; an exact zero is ``0``."""
+    if np.isneginf(value):
+        return "−∞"
     if value == 0:
         return "0"
     if 0 < abs(value) < 10.0**-digits:
@@ -71,7 +74,7 @@ def _item(readout: Readout, former: Readout | None) -> str:
     changed = former is not None and former.text != readout.text
     beside = f"was {former.text}" if changed and former else readout.beside
     return (
-        f"<div><dt>{escape(readout.label)}</dt>"
+        f"<div{' class=broad' if readout.broad else ''}><dt>{escape(readout.label)}</dt>"
         f'<dd><span class="value{" changed" if changed else ""}" data-readout="{escape(readout.name)}" '
         f'data-value="{escape(value)}">{escape(readout.text)}</span>'
         + ("" if readout.wide else f'<span class="beside">{escape(beside)}</span>')

@@ -27,14 +27,14 @@ class FigureState(param.Parameterized):
     """Base of the figures' states. Every parameter of a subclass is a key of the query string."""
 
     @classmethod
-    def keys(cls) -> list[str]:
+    def query_keys(cls) -> list[str]:
         """Return the query keys, in the order in which they are applied."""
         own = [name for name in cls.param if name != "name"]
         return sorted(own, key=lambda name: cls.param[name].precedence or 0)
 
     def query(self) -> dict[str, str]:
         """Return the values that differ from their default, as texts."""
-        pairs = ((key, getattr(self, key)) for key in self.keys())
+        pairs = ((key, getattr(self, key)) for key in self.query_keys())
         return {key: to_text(value) for key, value in pairs if value != self.param[key].default}
 
     def load_query(self, pairs: Iterable[tuple[str, str]]) -> str:
@@ -56,7 +56,7 @@ class FigureState(param.Parameterized):
             texts.setdefault(key, []).append(text)
         values: dict[str, Any] = {}
         notes = []
-        for key in self.keys():
+        for key in self.query_keys():
             parameter = self.param[key]
             values[key] = parameter.default
             given = texts.get(key, [])
@@ -84,6 +84,10 @@ class FigureState(param.Parameterized):
                 raise Unusable(f"it takes {len(parameter.default)} numbers")
             moved = tuple(_clamp(number, self.bounds(key)) for number in numbers)
             return moved, _moved(key, text, to_text(moved), tuple(numbers) == moved)
+        if isinstance(parameter, param.List):
+            numbers = _decimals(text, parameter.bounds)
+            moved = [_clamp(number, self.bounds(key)) for number in numbers]
+            return moved, _moved(key, text, to_text(moved), numbers == moved)
         if isinstance(parameter, param.Selector) and isinstance(parameter.default, str):
             return _choose(text, {option: option for option in parameter.objects}), ""
         if isinstance(parameter, param.Selector):
@@ -97,7 +101,7 @@ class FigureState(param.Parameterized):
         return moved, _moved(key, text, to_text(moved), number == moved)
 
     def bounds(self, key: str) -> tuple[float, float]:
-        """Return the smallest and largest value of a numeric parameter."""
+        """Return the smallest and largest value of a numeric parameter, or of each number of a list."""
         return self.param[key].bounds
 
 
@@ -126,6 +130,17 @@ def _decimal(text: str) -> float:
     if not _DECIMAL.fullmatch(text):
         raise Unusable("not a number")
     return float(text)
+
+
+def _decimals(text: str, lengths: tuple[int, int]) -> list[float]:
+    parts = [part.strip() for part in text.split(",")]
+    fewest, most = lengths
+    if not fewest <= len(parts) <= most:
+        raise Unusable(f"it takes {fewest} to {most} numbers")
+    for part in parts:
+        if not _DECIMAL.fullmatch(part):
+            raise Unusable(f"“{_shorten(part)}” is not a number")
+    return [float(part) for part in parts]
 
 
 def _clamp(number: Any, bounds: tuple[Any, Any]) -> Any:

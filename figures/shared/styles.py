@@ -29,7 +29,8 @@ HEADER = """
 
 # A row that wraps; used for scenes, controls and panels.
 FLOW = """
-:host { display: flex !important; flex-flow: row wrap !important; gap: 12px 20px; align-items: flex-end; width: 100%; }
+:host { display: flex !important; flex-flow: row wrap !important; gap: 12px 20px; width: 100%; }
+div { align-self: flex-end !important; }  /* Bokeh aligns each child by itself, at the top */
 """
 CHIPS = """
 :host { display: flex !important; flex-flow: row wrap !important; gap: 8px; width: 100%; }
@@ -54,10 +55,10 @@ CONTROL = """
 SEGMENTED = """
 .bk-input-group { display: inline-flex !important; flex-direction: row !important; gap: 0 !important; padding: 0 !important;
   border: 1px solid var(--muted); border-radius: 7px; overflow: clip; background: var(--paper); }
-.bk-input-group > label { display: inline-flex !important; position: relative; align-items: center; margin: 0 !important; padding: 0 !important; cursor: pointer; }
+.bk-input-group > label { display: inline-flex !important; position: relative; align-items: stretch; line-height: 1.2; margin: 0 !important; padding: 0 !important; cursor: pointer; }
 .bk-input-group > label + label { border-left: 1px solid var(--muted); }
 .bk-input-group input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0; opacity: 0; cursor: pointer; }
-.bk-input-group span { padding: 0 13px; margin: 0 !important; min-height: 34px; display: inline-flex; align-items: center; white-space: nowrap; }
+.bk-input-group span { position: static; padding: 0 13px; margin: 0 !important; min-height: 34px; display: inline-flex; align-items: center; white-space: nowrap; }
 .bk-input-group input:checked + span { background: var(--accent); color: var(--on-accent); }
 .bk-input-group input:focus-visible + span { box-shadow: inset 0 0 0 3px var(--ink), inset 0 0 0 5px var(--paper); }
 @media (pointer: coarse) { .bk-input-group span { min-height: 44px; } }
@@ -68,14 +69,14 @@ FIELD = """
   background-color: var(--paper) !important; border: 1px solid var(--muted) !important; border-radius: 7px !important;
   min-height: 36px !important; height: auto; padding: 0 9px !important; width: auto; box-sizing: border-box; }
 input.bk-input { width: 7.6em; }
-select.bk-input { padding-right: 26px !important; }
+select.bk-input { appearance: auto; background-image: none !important; padding-right: 4px !important; }
 .bk-input:focus { box-shadow: none !important; outline: 3px solid var(--accent); outline-offset: 2px; }
 @media (pointer: coarse) { .bk-input { min-height: 44px !important; } }
 """
 
 SLIDER = """
 :host { min-width: 180px; flex: 1 1 200px; }
-.noUi-target { height: 6px !important; margin: 15px 12px !important; border: 0; border-radius: 3px; background: var(--line);
+.noUi-target { height: 6px !important; width: calc(100% - 24px) !important; margin: 15px 12px !important; border: 0; border-radius: 3px; background: var(--line);
   box-shadow: none; }
 .noUi-handle { width: 24px !important; height: 24px !important; top: -9px !important; right: -12px !important; border-radius: 50%;
   border: 2px solid var(--paper); background: var(--accent); box-shadow: 0 0 0 1px var(--accent); cursor: grab; }
@@ -85,8 +86,22 @@ SLIDER = """
   .noUi-touch-area { position: absolute; inset: -12px; width: auto; height: auto; } }
 """
 
+SWITCH = """
+:host { position: relative; display: inline-flex !important; align-items: center; min-height: 36px; }
+input { position: absolute; inset: 0; width: 100%; height: 100%; margin: 0 !important; opacity: 0; cursor: pointer; }
+.bk-label { display: flex !important; align-items: center; gap: 9px; line-height: 1.25; }
+.bk-label::before { content: ""; flex: none; box-sizing: border-box; width: 38px; height: 22px; border-radius: 11px;
+  border: 1px solid var(--muted); background: radial-gradient(circle at 10px 10px, var(--muted) 7px, transparent 7.5px); }
+input:checked + .bk-label::before { border-color: var(--accent);
+  background: radial-gradient(circle at 26px 10px, var(--on-accent) 7px, transparent 7.5px) var(--accent); }
+input:focus-visible { outline: none; }
+input:focus-visible + .bk-label { outline: 3px solid var(--accent); outline-offset: 2px; border-radius: 4px; }
+@media (pointer: coarse) { :host { min-height: 44px; } }
+"""
+
 STEPPER = """
-:host { display: flex !important; flex-direction: row; align-items: flex-end; gap: 8px; }
+:host { display: flex !important; flex-direction: row; gap: 8px; }
+div { align-self: flex-end !important; }
 """
 
 CHIP = """
@@ -100,12 +115,29 @@ CHIP = """
 @media (pointer: coarse) { .bk-btn { min-height: 44px; border-radius: 22px !important; } }
 """
 
+# Buttons of long work: one that cannot be pressed now keeps its place and its focus.
+BUSY = """
+.bk-btn[aria-disabled="true"], .bk-btn[aria-disabled="true"]:hover { opacity: .5; cursor: default; border-color: var(--line) !important; }
+.bk-btn[aria-busy="true"] { cursor: progress; }
+"""
+RUN = """
+:host { flex: 0 1 auto !important; flex-wrap: wrap; }
+"""
+PROGRESS = """
+:host { width: auto !important; min-width: 132px; font: 13px/1.3 var(--sans); color: var(--muted);
+  font-variant-numeric: tabular-nums; }
+.progress { display: inline-flex; flex-direction: column; gap: 3px; white-space: nowrap; }
+.idle { visibility: hidden; }
+progress { width: 128px; height: 8px; accent-color: var(--accent); }
+"""
+
 READOUTS = """
 :host { width: 100%; container-type: inline-size; }
 dl { margin: 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(150px, 1fr)); gap: 8px 18px;
   border-top: 1px solid var(--line); padding: 10px 0 8px; font-variant-numeric: tabular-nums; }
 @container (min-width: 640px) { dl { grid-template-columns: repeat(4, 1fr); } }
 dl > div { min-width: 0; }
+dl > .broad { grid-column: span 2; }
 dt { font: 13px/1.3 var(--sans); color: var(--muted); }
 dd { margin: 1px 0 0; font-family: var(--sans); color: var(--ink); }
 .value { font-size: clamp(16px, 4.6cqi, 19px); line-height: 1.3; font-weight: 600; letter-spacing: -.01em; display: inline-block; white-space: pre-wrap;

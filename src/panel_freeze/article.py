@@ -23,7 +23,7 @@ from panel_freeze._errors import FreezeError
 
 # What may hold digits that are no claims: expressions, code, equations, addresses, tags.
 _NOT_PROSE = re.compile(
-    r"```.*?```|`[^`\n]*`|\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|\$\$.*?\$\$|\$[^$\n]+\$|\]\([^)\n]*\)|<[^>\n]*>",
+    r"```.*?```|`[^`\n]*`|\{\{.*?\}\}|\{%.*?%\}|\{#.*?#\}|\$\$.*?\$\$|\$[^$\n]+\$|\]\([^)\n]*\)|</?[A-Za-z!][^>\n]*>",
     re.DOTALL,
 )
 
@@ -77,7 +77,7 @@ def render_article(
             f"{path.name}, line {line}: the number {number} is typed by hand. Use a value of the numbers module, "
             f'or {{{{ typed("{number}") }}}} if it is no claim (a year, a seed). {len(found)} such in all.'
         )
-    environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False, trim_blocks=True)
+    environment = jinja2.Environment(undefined=_Missing, autoescape=False, trim_blocks=True)
     environment.filters |= dict(filters)
     try:
         text = environment.from_string(source).render(numbers=numbers, figure=figure, typed=str)
@@ -94,6 +94,13 @@ def render_article(
             words = "".join(child.content for child in following.children)
             headings.append((int(token.tag[1]), str(token.attrs["id"]), words))
     return Article(Markup(parser.renderer.render(tokens, parser.options, {})), tuple(headings))
+
+
+class _Missing(jinja2.StrictUndefined):
+    """A number that does not exist says so also where it is written with a number of decimals."""
+
+    def __format__(self, spec: str) -> str:
+        return str(self)
 
 
 def _parser() -> MarkdownIt:

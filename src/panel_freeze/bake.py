@@ -29,9 +29,9 @@ RUNTIME = Path(__file__).parent / "runtime"
 ENVIRONMENT = {"PANEL_CDN_ROOT": "https://freeze.invalid/"}
 PICTURE_WIDTHS = (360, 768, 1080)
 SCHEMES = ("light", "dark")
-# A figure's height is measured at these widths of the window, and held from each to the next. Text wraps at any
-# width, so that the steps are small, and the usual phones are met exactly.
-HEIGHT_WIDTHS = tuple(sorted({*range(320, 1248, 8), 375, 390, 393, 402, 412, 414, 428, 430}))
+# A figure's height is measured at these widths of the window, and held from each to the next; the usual phones are
+# met exactly.
+HEIGHT_WIDTHS = tuple(sorted({*range(320, 1280, 48), 360, 375, 390, 393, 402, 412, 430, 768}))
 BROWSER_ARGUMENTS = ["--no-sandbox", "--disable-quic", "--disable-background-networking"]
 
 # Pyodide calls C in another way where the browser says that it runs on iOS, so there are two memories.

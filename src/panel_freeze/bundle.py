@@ -42,6 +42,7 @@ DISTRIBUTIONS = (
 # Left out: tests, command lines, servers' files, sources of what is delivered as JavaScript.
 EXCLUDED = (
     "*/tests/*",
+    "__pycache__/*",
     "*/__pycache__/*",
     "bokeh/server/static/*",
     "bokeh/sampledata/_data/*",

@@ -285,9 +285,22 @@ def test_commands_get_the_browser_and_the_arguments(dev: ModuleType, monkeypatch
     assert given == [(("panel_freeze", "serve", "site/site.toml", "--out", "dist", "--port", "8000"), "/browser")]
 
 
+def test_the_benchmark_runs_as_a_script_of_this_folder(dev: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dev, "PYTHON", Path(sys.executable))
+    monkeypatch.setattr(dev, "set_up", lambda: None)
+    monkeypatch.setattr(dev, "find_browser", lambda: "/browser")
+    scripts = dev.ROOT / "scripts"
+    (scripts / "benchmark").mkdir(parents=True)
+    (scripts / "benchmark" / "part.py").write_text("CODE = 7\n")
+    given = "os.environ['CHROMIUM_PATH'] == '/browser' and sys.argv[1:] == ['--repeats', '3']"
+    code = f"import os, sys\nfrom benchmark import part\nsys.exit(part.CODE if {given} else 1)\n"
+    (scripts / "bench.py").write_text(code)
+    assert dev.main(["bench", "--repeats", "3"]) == 7
+
+
 @pytest.mark.parametrize("arguments", [["--help"], []])
 def test_help_names_the_commands(arguments: list[str]) -> None:
     shown = subprocess.run((sys.executable, SCRIPT, *arguments), capture_output=True, text=True, check=False)
     assert shown.returncode == (0 if arguments else 2)
-    for command in ("serve", "build", "test"):
+    for command in ("serve", "build", "test", "bench"):
         assert command in shown.stdout + shown.stderr

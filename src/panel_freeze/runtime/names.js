@@ -35,6 +35,8 @@ function watch(host, shadow) {
  * @param {ShadowRoot} shadow
  */
 function handOn(host, shadow) {
+  // A plot would take the focus without a name and with nothing to do; its controls stand beside it.
+  shadow.querySelector('.bk-events[tabindex="0"]')?.setAttribute('tabindex', '-1');
   const target = shadow.querySelector(FOCUSABLE);
   if (!target) return;
   for (const { name, value } of host.attributes) {

@@ -1,0 +1,104 @@
+"""What readers do before Python is there, and while it is busy, is honoured: in order, once."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+TOGGLE = """async (count) => {
+  const radios = [];
+  const find = (root) => {
+    for (const element of root.querySelectorAll('*')) {
+      if (element.matches('input[type=radio]')) radios.push(element);
+      if (element.shadowRoot) find(element.shadowRoot);
+    }
+  };
+  find(document.querySelector('figure[data-figure=asymmetry]'));
+  const modes = radios.slice(0, 3);
+  let at = 7; // a fixed row of choices that looks like chance
+  for (let i = 0; i < count; i += 1) {
+    at = (at * 16807) % 2147483647;
+    modes[at % 3].click();
+    for (let frames = at % 4; frames >= 0; frames -= 1) await new Promise((go) => requestAnimationFrame(go));
+  }
+  modes[1].click();
+}"""
+
+
+@pytest.fixture
+def painted(visit, serve, faults):
+    """A page that is painted, and gets its Python when the server's faults are mended."""
+    faults |= {"python.": "held"}
+    return lambda query="", **options: visit(serve(handler=faults.handler, **options) + query, wait="painted")
+
+
+def test_queued_input_is_applied(painted, faults, numbers):
+    page = painted()
+    card = page.figure("asymmetry")
+    card.operate("radiogroup", "Mode", "Tied")
+    card.operate("radiogroup", "Mode", "Separate")
+    card.operate("combobox", "Row", "5 one")
+    card.operate("combobox", "Column", "2 journey")
+    card.operate("spinbutton", "Weight seed", "7")
+    card.operate("spinbutton", "Weight seed", "123")
+    assert page.witness("states")[-1] == ["asymmetry", "painted"]
+    faults.mend()
+    card.reaches("live")
+    weights = numbers["s34_weights"]["value"]
+    card.shows("pair", [weights[4][1], weights[1][4]], 1e-6)
+    expect(card.control("radio", "Separate")).to_be_checked()
+    expect(page.page).to_have_url(re.compile(r"\?asymmetry.mode=separate&asymmetry.cell=5,2$"))
+
+
+@pytest.mark.parametrize(("first", "second", "error"), [("scene", "mode", "fig1_separate_weight_error"), ("mode", "scene", "fig1_tied_weight_error")])  # fmt: skip
+def test_queued_input_keeps_its_order(painted, faults, numbers, first, second, error):
+    card = painted().figure("asymmetry")
+    uses = {"scene": ("button", "Tied"), "mode": ("radiogroup", "Mode", "Separate")}
+    card.operate(*uses[first])
+    card.operate(*uses[second])
+    faults.mend()
+    card.reaches("live")
+    card.shows("weight_error", numbers[error]["value"], 1e-7)
+
+
+def test_link_and_queued_input_go_together(painted, faults, numbers):
+    card = painted("?asymmetry.mode=separate").figure("asymmetry")
+    card.operate("combobox", "Row", "1 Your")
+    faults.mend()
+    card.reaches("live")
+    weights = numbers["s34_weights"]["value"]
+    card.shows("pair", [weights[0][2], weights[2][0]], 1e-6)
+
+
+def test_reset_can_be_queued(painted, faults, numbers):
+    card = painted("?asymmetry.mode=separate").figure("asymmetry")
+    card.operate("button", "Reset")
+    faults.mend()
+    card.reaches("live")
+    card.shows("weight_error", numbers["fig1_none_weight_error_sqrt2"]["value"]["max_abs"], 1e-9)
+
+
+def test_presses_are_counted_once(visit, serve, faults, second_site):
+    faults |= {"python.": "held"}
+    page = visit(serve(second_site, handler=faults.handler), wait="painted")
+    counter, quotient = page.figure("counter"), page.figure("quotient")
+    for _ in range(3):
+        counter.operate("button", "Count")
+    quotient.stage.locator("select").select_option("2")
+    faults.mend()
+    counter.reaches("live")
+    counter.shows("presses", 3)
+    quotient.shows("quotient", 6.0)
+
+
+def test_two_hundred_toggles_end_in_the_last(visit, address, numbers):
+    page = visit(address)
+    card = page.figure("asymmetry")
+    canvases = card.element.locator("canvas").count()
+    page.page.evaluate(TOGGLE, 200)
+    card.shows("weight_error", numbers["fig1_tied_weight_error"]["value"], 1e-7)
+    expect(card.control("radio", "Tied")).to_be_checked()
+    expect(page.page).to_have_url(re.compile("asymmetry.mode=tied$"))
+    assert card.element.locator("canvas").count() == canvases

@@ -1,0 +1,179 @@
+"""What fails is told in one sentence that names the file or the figure, and can be tried again."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+
+from panel_freeze.serve import SiteHandler
+
+# What the worker and the page fetch; a figure is painted before Python fails, but not without BokehJS.
+PYTHON_FILES = ["python.", "numpy-multiarray_umath.", "data.", "pyodide.", "pyodide-asm."]
+PAGE_FILES = ["bokeh.", "bokeh-widgets.", "panel.", "asymmetry."]
+ANY_FAULT = "Failed to load resource|answer 404|ERR_ABORTED|MIME type|net::ERR|could not be resumed|console: "
+
+
+def name_of(site, start):
+    return next(file.name for file in (site / "assets").iterdir() if file.name.startswith(start) and file.suffix != ".webp")
+
+
+@pytest.mark.provokes(ANY_FAULT)
+@pytest.mark.parametrize("fault", ["missing", "page"])
+@pytest.mark.parametrize("start", PYTHON_FILES + PAGE_FILES)
+def test_missing_file_is_named_and_can_be_tried_again(visit, serve, site, faults, start, fault, numbers):
+    faults[start] = fault
+    page = visit(serve(handler=faults.handler), wait="failed")
+    card = page.figure("asymmetry")
+    expect(card.trouble).to_contain_text(name_of(site, start))
+    expect(card.trouble.locator("p")).to_have_count(1)
+    expect(card.trouble.locator("p")).not_to_contain_text("Traceback")
+    kept = ".picture" if start in PAGE_FILES else ".drawing.shown"
+    expect(card.stage.locator(kept)).to_be_visible()
+    assert card.values()
+    card.trouble.get_by_text("Details").click()
+    expect(card.trouble.locator("pre")).to_be_visible()
+    faults.mend()
+    card.control("button", "Try again").click()
+    card.reaches("live")
+    expect(page.page.locator("html")).to_have_attribute("data-figures", "live")
+    expect(card.trouble).to_have_count(0)
+    card.operate("radiogroup", "Mode", "Separate")
+    card.shows("weight_error", numbers["fig1_separate_weight_error"]["value"], 1e-7)
+
+
+@pytest.mark.provokes(ANY_FAULT)
+def test_missing_worker_is_told(visit, serve, faults):
+    faults["worker."] = "missing"
+    card = visit(serve(handler=faults.handler), wait="failed").figure("asymmetry")
+    expect(card.trouble).to_contain_text("worker")
+    faults.mend()
+    card.control("button", "Try again").click()
+    card.reaches("live")
+
+
+@pytest.mark.provokes(ANY_FAULT)
+@pytest.mark.parametrize("start", ["pyodide.", "pyodide-asm."])
+def test_script_of_a_wrong_type_is_named_with_its_type(visit, serve, site, faults, start):
+    faults[start] = "text"
+    card = visit(serve(handler=faults.handler), wait="failed").figure("asymmetry")
+    expect(card.trouble).to_contain_text(name_of(site, start))
+    expect(card.trouble).to_contain_text("text/plain")
+
+
+@pytest.mark.provokes(ANY_FAULT)
+def test_saved_memory_is_not_needed(visit, serve, faults, numbers):
+    faults["memory-"] = "missing"
+    card = visit(serve(handler=faults.handler)).figure("asymmetry")
+    card.operate("radiogroup", "Mode", "Separate")
+    card.shows("weight_error", numbers["fig1_separate_weight_error"]["value"], 1e-7)
+
+
+@pytest.mark.provokes(ANY_FAULT)
+@pytest.mark.parametrize("start", ["late.", "stdlib.", "packages."])
+def test_files_for_later_are_not_needed_to_go_live(visit, serve, faults, start):
+    faults[start] = "missing"
+    card = visit(serve(handler=faults.handler)).figure("asymmetry")
+    card.operate("radiogroup", "Mode", "Separate")
+    card.until(card.values, lambda values: values["score_error"] > 0, "separate matrices")
+
+
+@pytest.mark.provokes(ANY_FAULT)
+def test_cut_file_is_told(visit, serve, site):
+    class Cut(SiteHandler):
+        def do_GET(self):
+            if not self.path.startswith("/assets/python."):
+                super().do_GET()
+                return
+            self.send_response(200)
+            self.send_header("Content-Length", "3000000")
+            self.end_headers()
+            self.wfile.write(self.find().read_bytes()[:1_000_000])
+            self.close_connection = True
+
+    card = visit(serve(handler=Cut), wait="failed").figure("asymmetry")
+    expect(card.trouble.locator("p")).to_have_count(1)
+    expect(card.control("button", "Try again")).to_be_visible()
+
+
+@pytest.mark.parametrize(
+    ("init", "word"),
+    [("delete globalThis.WebAssembly;", "WebAssembly"), ("delete globalThis.Worker;", "workers")],
+)
+def test_browser_that_lacks_something_keeps_the_picture(visit, address, init, word):
+    page = visit(address, init=init, wait="")
+    expect(page.page.locator("html")).to_have_attribute("data-figures", "failed")
+    card = page.figure("asymmetry")
+    expect(card.trouble).to_contain_text(word)
+    expect(card.element).to_have_attribute("data-state", "picture")
+    expect(card.element.locator("picture img")).to_have_js_property("complete", True)
+    assert card.values()
+    expect(page.page.locator(".starting")).to_be_empty()
+
+
+@pytest.mark.provokes("file:|origin 'null'|net::ERR_FAILED")
+def test_page_opened_from_a_file_says_how_to_serve_it(visit, site, figure):
+    page = visit((site / "index.html").as_uri(), wait="")
+    card = page.figure(figure)
+    expect(card.trouble).to_contain_text("python -m http.server")
+    expect(card.element).to_have_attribute("data-state", "picture")
+    expect(page.page.locator("html")).to_have_attribute("data-figures", "failed")
+    assert card.values()
+
+
+@pytest.mark.provokes("ZeroDivisionError")
+def test_exception_of_one_figure_is_its_own(visit, serve, second_site):
+    page = visit(serve(second_site))
+    counter, quotient = page.figure("counter"), page.figure("quotient")
+    choose = quotient.stage.locator("select").select_option
+    choose("2")
+    quotient.shows("quotient", 6.0)
+    choose("0")
+    expect(quotient.trouble).to_contain_text("quotient")
+    expect(quotient.trouble).to_contain_text("ZeroDivisionError")
+    expect(quotient.trouble.locator("pre")).to_be_hidden()
+    quotient.shows("quotient", 6.0)
+    expect(quotient.element).to_have_attribute("data-state", "live")
+    assert page.page.locator(".trouble").count() == 1
+    counter.operate("button", "Count")
+    counter.shows("presses", 1)
+    expect(quotient.trouble).to_be_visible()
+    choose("1")
+    quotient.shows("quotient", 12.0)
+    expect(quotient.trouble).to_have_count(0)
+
+
+@pytest.mark.provokes("ZeroDivisionError")
+def test_details_name_no_path_of_the_build(visit, serve, second_site):
+    quotient = visit(serve(second_site)).figure("quotient")
+    quotient.stage.locator("select").select_option("0")
+    text = quotient.trouble.locator("pre").text_content()
+    assert "second/quotient.py" in text
+    assert not re.search(r"/home/(?!pyodide)|/root|/tmp|[A-Z]:\\\\|site-packages/panel_freeze", text)
+
+
+def test_load_callback_runs_once_and_printing_harms_nothing(visit, serve, second_site):
+    counter = visit(serve(second_site)).figure("counter")
+    counter.shows("loads", 1)
+    counter.operate("button", "Count")
+    counter.shows("presses", 1)
+    assert counter.values() == {"loads": 1, "presses": 1}
+
+
+def test_text_of_a_link_is_text(visit, serve, second_site):
+    page = visit(serve(second_site) + "?echo.text=%3C/script%3E%3Cimg%20src=x%20onerror=window.hit=1%3E")
+    echo = page.figure("echo")
+    expect(echo.element.locator("q")).to_have_text("</script><img src=x onerror=window.hit=1>")
+    assert page.page.locator("img[src=x]").count() == 0
+    assert page.page.evaluate("() => window.hit") is None
+
+
+def test_title_full_of_markup_is_shown_literally(visit, serve, second_site):
+    page = visit(serve(second_site)).page
+    expect(page).to_have_title("Q & A <b>x</b> “quotes”")
+    assert page.locator("b").count() == 0
+    assert page.locator("img[src=x]").count() == 0
+    expect(page.locator("figure[data-figure=echo]")).to_have_attribute(
+        "aria-label", re.compile(re.escape("A < B & </script><img src=x onerror=alert(1)>"))
+    )

@@ -1,0 +1,178 @@
+"""Everybody can read and use the page: with a screen reader, without scripts, by touch, on small and dark screens."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(visit, address, scheme):
+    page = visit(address, color_scheme=scheme, reduced_motion="reduce").page
+    found = Axe().run(page).response["violations"]
+    serious = [
+        f"{violation['id']} ({violation['impact']}): {violation['help']}: {[node['target'] for node in violation['nodes']][:3]}"
+        for violation in found
+        if violation["impact"] in ("serious", "critical")
+    ]
+    assert not serious, "\n".join(serious)
+
+
+def test_figure_is_a_named_group_with_a_summary(visit, address, figure):
+    card = visit(address).figure(figure)
+    expect(card.element).to_have_accessible_name(re.compile(r"Figure \d: ."))
+    status = card.stage.get_by_role("status")
+    expect(status).to_have_count(1)
+    expect(status).to_have_text(re.compile(r"\w.{30,}\."))
+    for plot in card.stage.get_by_role("img").all():
+        expect(plot).to_have_accessible_name(re.compile(".{15,}"))
+
+
+def test_summary_follows_the_state(visit, address):
+    card = visit(address).figure("asymmetry")
+    expect(card.stage.get_by_role("status")).to_contain_text("exactly symmetric")
+    card.operate("radiogroup", "Mode", "Separate")
+    expect(card.stage.get_by_role("status")).to_contain_text("0.3370")
+
+
+def test_page_is_complete_without_scripts(visit, address, figure, numbers):
+    page = visit(address, wait="", java_script_enabled=False)
+    expect(page.page.locator("h1")).to_be_visible()
+    card = page.figure(figure)
+    expect(card.element).to_have_attribute("data-state", "picture")
+    expect(card.element.locator("picture img")).to_be_visible()
+    expect(card.element.locator("[data-readout]").first).to_have_attribute("data-value", re.compile("."))
+    expect(card.element.locator("table").first).to_be_attached()
+    expect(page.page.locator(".starting")).to_be_empty()
+    # Nothing that could only be pressed in vain.
+    for button in card.element.get_by_role("button").all():
+        expect(button).to_be_hidden()
+
+
+@pytest.mark.parametrize("wait", ["live", "picture"])
+@pytest.mark.parametrize("width", [320, 360, 768, 1440])
+def test_page_never_scrolls_sideways(visit, address, width, wait):
+    size = {"width": width, "height": 800}
+    page = visit(address, wait="" if wait == "picture" else wait, viewport=size, java_script_enabled=wait == "live").page
+    expect(page.locator("figure").first).to_be_visible()
+    over = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
+    assert page.evaluate(over) == 0
+
+
+def test_no_part_of_a_figure_is_cut_at_320(visit, address, figure):
+    card = visit(address, viewport={"width": 320, "height": 800}).figure(figure)
+    for control in (*card.stage.get_by_role("button").all(), *card.stage.get_by_role("radiogroup").all(), card.stage.locator("canvas").first):
+        box = control.bounding_box()
+        assert box["width"] > 0
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= 320
+
+
+def test_plots_keep_their_size_after_many_resizes(visit, address, figure):
+    page = visit(address)
+    card = page.figure(figure)
+    sizes = []
+    for width in [1280, 360, 768, 320, 1440] * 3 + [1280]:
+        page.page.set_viewport_size({"width": width, "height": 900})
+        page.page.evaluate("() => new Promise((go) => requestAnimationFrame(() => requestAnimationFrame(go)))")
+        if width == 1280:
+            sizes.append(card.until(card.stage.bounding_box, lambda box: abs(box["width"] - 1080) < 2, "its width"))
+    card.until(lambda: card.stage.bounding_box()["height"], lambda height: height == sizes[0]["height"], "its height")
+
+
+def test_heatmap_is_square(visit, address):
+    card = visit(address, viewport={"width": 360, "height": 800}).figure("asymmetry")
+    frame = card.page.evaluate(
+        """() => {
+            const find = (view) => view.model?.html_attributes?.['aria-label']?.startsWith('The selected matrix, ') ? view
+              : [...(view.child_views ?? view.children?.() ?? [])].map(find).find(Boolean);
+            const { width, height } = Bokeh.index.roots.map(find).find(Boolean).frame.bbox;
+            return { width, height };
+        }"""
+    )
+    assert frame["width"] > 200
+    assert abs(frame["width"] - frame["height"]) <= 2
+
+
+def test_pages_follow_the_scheme(visit, address):
+    page = visit(address, color_scheme="dark").page
+    paper = "() => getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(paper) == "rgb(21, 22, 26)"
+    label = page.locator("figure .title").first
+    dark = label.evaluate("e => getComputedStyle(e).color")
+    page.emulate_media(color_scheme="light")
+    assert page.evaluate(paper) == "rgb(252, 251, 248)"
+    assert label.evaluate("e => getComputedStyle(e).color") != dark
+
+
+def test_print_is_on_white_with_the_figures(visit, address):
+    page = visit(address, color_scheme="dark").page
+    page.emulate_media(media="print", color_scheme="dark")
+    light = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
+    assert light in ("rgb(252, 251, 248)", "rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
+    ink = page.locator("figure .title").first.evaluate("e => getComputedStyle(e).color")
+    assert ink == "rgb(28, 27, 25)"
+
+
+@pytest.fixture
+def phone(visit, address):
+    size = {"width": 360, "height": 740}
+    return visit(address, viewport=size, has_touch=True, is_mobile=True, device_scale_factor=2)
+
+
+def test_swiping_over_a_plot_scrolls_the_page(phone, figure):
+    page = phone.page
+    plot = phone.figure(figure).stage.get_by_role("img").first
+    plot.scroll_into_view_if_needed()
+    box = plot.bounding_box()
+    before = page.evaluate("() => scrollY")
+    phone.context.new_cdp_session(page).send(
+        "Input.synthesizeScrollGesture",
+        {"x": box["x"] + box["width"] / 2, "y": min(box["y"] + box["height"] / 2, 600), "yDistance": -300, "gestureSourceType": "touch", "speed": 3000},
+    )
+    assert page.evaluate("() => scrollY") > before + 200
+
+
+def test_plots_leave_touches_to_the_page(phone, figure):
+    actions = phone.figure(figure).stage.locator(".bk-events").evaluate_all("all => all.map((e) => getComputedStyle(e).touchAction)")
+    assert actions
+    assert not [action for action in actions if "none" in action or "pan-y" not in action and action not in ("auto", "manipulation")]
+
+
+def test_touch_targets_are_large_enough(phone, figure):
+    stage = phone.figure(figure).stage
+    targets = [*stage.get_by_role("radio").all(), *stage.get_by_role("button").all(), *stage.get_by_role("combobox").all()]
+    small = [(target.bounding_box(), target.get_attribute("aria-label")) for target in targets if target.bounding_box()["height"] < 43]
+    assert not small
+
+
+def test_nothing_moves_where_motion_is_unwanted(visit, address):
+    card = visit(address, reduced_motion="reduce").figure("asymmetry")
+    card.operate("radiogroup", "Mode", "Separate")
+    card.until(card.values, lambda values: values["score_error"] > 0, "separate matrices")
+    running = card.page.evaluate("() => document.getAnimations().filter((a) => a.playState === 'running').length")
+    assert running == 0
+
+
+def test_every_control_has_a_role_and_a_name(visit, address, figure):
+    card = visit(address).figure(figure)
+    nameless = card.stage.evaluate(
+        """(stage) => {
+            const found = [];
+            const look = (root) => {
+              for (const element of root.querySelectorAll('*')) {
+                if (element.matches('input, select, textarea, button, [tabindex="0"], [role=slider]')) {
+                  const name = element.getAttribute('aria-label') ?? element.closest('label')?.textContent ?? element.textContent;
+                  if (!name.trim()) found.push(element.outerHTML.slice(0, 200));
+                }
+                if (element.shadowRoot) look(element.shadowRoot);
+              }
+            };
+            look(stage);
+            return found;
+        }"""
+    )
+    assert nameless == []

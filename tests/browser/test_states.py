@@ -1,0 +1,79 @@
+"""From picture to painted to live: in this order, at one height, with the same numbers, and nothing twice."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+# Counts, from the start and all the time, the elements of each readout: also inside shadow roots.
+COUNTING = """
+const counts = (window.readoutCounts = {});
+const count = (root, found) => {
+  for (const element of root.querySelectorAll('*')) {
+    const name = element.dataset?.readout;
+    if (name) found[name] = (found[name] ?? 0) + 1;
+    if (element.shadowRoot) count(element.shadowRoot, found);
+  }
+};
+const look = () => {
+  for (const figure of document.querySelectorAll('figure[data-figure]')) {
+    const found = {};
+    count(figure, found);
+    const seen = (counts[figure.dataset.figure] ??= {});
+    for (const name of new Set([...Object.keys(seen), ...Object.keys(found)])) (seen[name] ??= []).push(found[name] ?? 0);
+  }
+  channel.port2.postMessage(null);
+};
+const channel = new MessageChannel();
+channel.port1.onmessage = look;
+look();
+"""
+
+
+def test_states_follow_each_other(visit, address, figure):
+    states = [state for name, state in visit(address).witness("states") if name == figure]
+    assert states == ["painted", "live"]
+
+
+@pytest.mark.parametrize("width", [360, 768, 1280])
+def test_states_do_not_move_the_page_nor_change_a_number(visit, serve, faults, figure, width):
+    faults |= {"bokeh.": "held", "python.": "held"}
+    page = visit(
+        serve(handler=faults.handler), wait="", viewport={"width": width, "height": 900}, reduced_motion="reduce"
+    )
+    card = page.figure(figure)
+    card.reaches("picture")
+    expect(card.element.locator("picture img")).to_have_js_property("complete", True)
+    picture = card.texts(), card.stage.bounding_box()
+    faults.mend("bokeh.")
+    card.reaches("painted")
+    expect(card.element.locator("picture")).to_have_count(0)
+    painted = card.texts(), card.stage.bounding_box()
+    faults.mend()
+    card.reaches("live")
+    live = card.texts(), card.stage.bounding_box()
+    assert picture == painted == live
+    assert card.values()
+    assert page.witness("shift") < 0.02
+
+
+def test_each_readout_stands_once_at_any_time(visit, address, figure):
+    page = visit(address, init=COUNTING)
+    counts = page.page.evaluate("() => readoutCounts")[figure]
+    assert counts
+    assert {name: set(seen) for name, seen in counts.items()} == {name: {1} for name in counts}
+
+
+def test_one_worker_serves_all_figures(visit, address):
+    page = visit(address)
+    assert len(page.page.workers) == 1
+
+
+def test_progress_is_told_until_all_is_live(visit, serve, faults):
+    faults["python."] = "held"
+    page = visit(serve(handler=faults.handler), wait="painted").page
+    line = page.locator(".starting")
+    expect(line).to_have_role("status")
+    expect(line).to_contain_text("Python is starting …")
+    faults.mend()
+    expect(line).to_be_empty()

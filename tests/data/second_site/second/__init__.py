@@ -1,0 +1,1 @@
+"""Three small apps that know nothing of the article."""

@@ -1,0 +1,96 @@
+"""From Markdown to HTML: numbers are put in, never typed, and every mistake is told with its line."""
+
+from __future__ import annotations
+
+import pytest
+from markupsafe import Markup
+
+from panel_freeze._errors import FreezeError
+from panel_freeze.article import FILTERS, render_article, typed_numbers
+
+NUMBERS = {"cost": {"window": 1_047_576, "ratio": 0.0733, "loss": -0.5, "list": [1.0, 2.5], "tiny": 1.36e-6}}
+
+
+@pytest.fixture
+def render(tmp_path):
+    """Render a text as an article."""
+
+    def render(text):
+        path = tmp_path / "article.md"
+        path.write_text(text, encoding="utf-8")
+        return render_article(path, NUMBERS, lambda name: Markup(f"<figure>{name}</figure>"), FILTERS)
+
+    return render
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "`x[0]` and ```\n12\n``` and $x_1^2$ and $$\n3\n$$",
+        "{{ numbers.a.b1 | f4 }} {% set x = 3 %} {# 4 #}",
+        '[words](https://example.org/2024/1) <span class="h2">no digit</span>',
+        "one, two, three",
+    ],
+)
+def test_what_is_no_claim_may_hold_digits(text):
+    assert typed_numbers(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("about 7.3 percent", [(1, "7.3")]),
+        ("one\n\n`a\nb` is 5", [(4, "5")]),
+        ("```\n1\n2\n```\nand 1,047,576 tokens", [(5, "1,047,576")]),
+        ("GPT-2", [(1, "2")]),
+        ("[5 tokens](a.html)", [(1, "5")]),
+        ("a < 3 and b > 2", [(1, "3"), (1, "2")]),
+    ],
+)
+def test_typed_numbers_are_found_with_their_line(text, found):
+    assert typed_numbers(text) == found
+
+
+def test_typed_number_is_refused_in_words(render):
+    with pytest.raises(FreezeError, match=r"article\.md, line 3: the number 7\.3 .* 2 such in all"):
+        render("# Title\n\nabout 7.3 or 8 percent")
+
+
+@pytest.mark.parametrize(
+    ("expression", "text"),
+    [
+        ("numbers.cost.window | integer", "1,047,576"),
+        ("numbers.cost.ratio | percent", "7.3\u202f%"),
+        ("numbers.cost.loss | f2", "−0.50"),
+        ("numbers.cost.list | f1", "[1.0, 2.5]"),
+        ("numbers.cost.tiny | sci", "1.4\u00a0×\u00a010⁻⁶"),
+        ('typed("2014")', "2014"),
+    ],
+)
+def test_numbers_are_written(render, expression, text):
+    assert text in render(f"It is {{{{ {expression} }}}}.").html
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("{{ numbers.cost.nothing | f1 }}", "nothing"),
+        ("{{ numbers.nowhere.x | f1 }}", "nowhere"),
+        ("{{ numbers.cost.ratio | integer }}", "whole number"),
+        ("{{ numbers.cost.ratio | unheard }}", "unheard"),
+        ("a\n\n{{ numbers.", "line 3"),
+        (r"$\notacommandatall{$", "equation"),
+    ],
+)
+def test_mistakes_are_told(render, text, word):
+    with pytest.raises(FreezeError, match=word):
+        render(text)
+
+
+def test_figures_equations_notes_and_headings(render):
+    article = render("# Top\n\n## A & b\n\n{{ figure('cost') }}\n\n$x^2$\n\n:::note\nAside\n:::\n\n## A & b\n")
+    assert article.headings == ((1, "top", "Top"), (2, "a--b", "A & b"), (2, "a--b-1", "A & b"))
+    assert "<figure>cost</figure>" in article.html
+    assert "<math" in article.html
+    assert '<aside class="note">' in article.html
+    assert 'id="a--b-1"' in article.html

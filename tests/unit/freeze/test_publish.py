@@ -1,0 +1,151 @@
+"""From parts to a folder: names, escaping, references, budgets, and one site or the other at any time."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from pathlib import Path
+
+import pytest
+
+from panel_freeze import publish
+from panel_freeze._errors import FreezeError
+from panel_freeze.bake import Documents
+from panel_freeze.project import Project
+from panel_freeze.publish import Parts, Shelf, swap, write_site
+from panel_freeze.report import check_references
+
+TITLE = "Q & A <b>x</b> “quotes”"
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture
+def project(tmp_path):
+    (tmp_path / "article.md").write_text('# Title\n\n{{ figure("one") }}\n', encoding="utf-8")
+    site = ROOT / "site"
+    return Project(
+        root=tmp_path, title=TITLE, description="a < b", language="en", article=tmp_path / "article.md",
+        templates=site / "templates", style=site / "style", package="apps", figures=("one",), numbers=None, python=("apps",),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def parts(tmp_path):
+    """Parts as a bake gives them, but small."""
+    import bokeh
+
+    assets = {}
+    for name in ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip"):
+        assets[name] = tmp_path / name
+        assets[name].write_bytes(name.encode() + b"\n//# sourceMappingURL=x.map")
+    figure = {
+        "doc": {"roots": [{"id": "1"}], "css": "https://freeze.invalid/panel/1.9.4/dist/css/button.css", "text": "</script><b>"},
+        "roots": ["1"],
+        "html": '<span data-readout="x" data-value="1">1</span>',
+        "title": TITLE,
+    }
+    given = {"figures": {"one": figure}, "numbers": {}, "imported": frozenset({"apps/one.pyc"}), "versions": {"bokeh": bokeh.__version__}}
+    rest = {name: {} for name in inspect.signature(Documents).parameters if name not in given}
+    python = {"apps/one.pyc": b"one", "apps/two.pyc": b"two", "apps/data.csv": b"1,2"}
+    return Parts(assets, python, {"numpy/a.so": b"a"}, Documents(**given, **rest))
+
+
+@pytest.fixture
+def draft(project, parts, tmp_path):
+    folder = tmp_path / "dist"
+    write_site(project, parts, folder, boot="none")
+    return folder
+
+
+def test_name_carries_the_hash(tmp_path):
+    shelf = Shelf(tmp_path)
+    one, again, two = shelf.put("a.js", b"1"), shelf.put("a.js", b"1"), shelf.put("a.js", b"2")
+    assert one == again != two
+    assert one.startswith("assets/a.")
+    assert one.endswith(".js")
+    assert (tmp_path / one).read_bytes() == b"1"
+
+
+def test_titles_are_shown_literally(draft):
+    page = (draft / "index.html").read_text(encoding="utf-8")
+    assert "<title>Q &amp; A &lt;b&gt;x&lt;/b&gt; “quotes”</title>" in page
+    assert "<b>" not in page
+    assert json.loads((draft / "manifest.webmanifest").read_text(encoding="utf-8"))["name"] == TITLE
+
+
+def test_data_of_the_page_cannot_end_its_script(project, parts, tmp_path):
+    write_site(dataclasses.replace(project, figures=("one",), package="</script><b>"), parts, tmp_path / "dist", boot="none")
+    page = (tmp_path / "dist" / "index.html").read_text(encoding="utf-8")
+    assert "</script><b>" not in page
+
+
+def test_style_sheets_of_the_document_are_put_on_the_shelf(draft):
+    assert list((draft / "assets").glob("button.*.css"))
+
+
+def test_maps_that_are_not_shipped_are_not_named(draft):
+    for script in (draft / "assets").glob("*.mjs"):
+        assert b"sourceMappingURL" not in script.read_bytes()
+
+
+@pytest.mark.parametrize("where", ["bake", "page"])
+def test_other_bokeh_is_refused_with_both_versions(project, parts, tmp_path, monkeypatch, where):
+    import bokeh
+
+    if where == "bake":
+        parts.documents.versions["bokeh"] = "3.8.0"
+    else:
+        given = publish._package_file
+        monkeypatch.setattr(publish, "_package_file", lambda package, path: given(package, path).replace(f'"{bokeh.__version__}"'.encode(), b'"3.8.0"'))
+    with pytest.raises(FreezeError) as error:
+        write_site(project, parts, tmp_path / "dist", boot="none")
+    assert "3.8.0" in str(error.value)
+    assert bokeh.__version__ in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['<a href="gone.html">', '<img srcset="gone.webp 2x">', '<link href="assets/gone.css?x=1">', '<a href="figures/">'],
+)
+def test_reference_to_nothing_is_refused(tmp_path, text):
+    (tmp_path / "figures").mkdir()
+    (tmp_path / "index.html").write_text(text)
+    with pytest.raises(FreezeError, match=r"index\.html refers to (gone|assets/gone|figures)"):
+        check_references(tmp_path)
+
+
+@pytest.mark.parametrize("text", ['<a href="https://example.org">', '<a href="#x">', '<a href="index.html#x">', '<a href="./?a=1">', '<img src="data:,">'])
+def test_good_references_are_accepted(tmp_path, text):
+    (tmp_path / "index.html").write_text(text)
+    check_references(tmp_path)
+
+
+def test_swap_replaces_and_leaves_nothing_behind(tmp_path):
+    for name in ("new", "dist"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "index.html").write_text(name)
+    swap(tmp_path / "new", tmp_path / "dist")
+    assert (tmp_path / "dist" / "index.html").read_text() == "new"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["dist"]
+
+
+def test_swap_makes_the_first_site(tmp_path):
+    (tmp_path / "new").mkdir()
+    swap(tmp_path / "new", tmp_path / "dist")
+    assert (tmp_path / "dist").is_dir()
+
+
+def test_template_that_names_nothing_is_told(project, parts, tmp_path):
+    templates = tmp_path / "templates"
+    templates.mkdir()
+    (templates / "article.html").write_text("{{ nothing }}")
+    (templates / "figure.html").write_text("")
+    with pytest.raises(FreezeError, match=r"article\.html .*nothing"):
+        write_site(dataclasses.replace(project, templates=templates), parts, tmp_path / "dist", boot="none")
+
+
+def test_figure_that_is_not_listed_is_told(project, parts, tmp_path):
+    project.article.write_text('{{ figure("two") }}')
+    with pytest.raises(FreezeError, match="'two'"):
+        write_site(project, parts, tmp_path / "dist", boot="none")

@@ -1,0 +1,135 @@
+"""The benchmark's parts: what its host sends and counts, how slow its line is, what it leaves out of wheels."""
+
+from __future__ import annotations
+
+import http.client
+import os
+import sys
+import time
+import urllib.request
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+
+
+@pytest.fixture(scope="module")
+def bench() -> Iterator[ModuleType]:
+    """The script as a module, with its parts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(SCRIPTS))
+        import bench
+
+        yield bench
+    for name in [name for name in sys.modules if name.split(".")[0] in ("bench", "benchmark")]:
+        del sys.modules[name]
+
+
+@pytest.fixture
+def host(bench: ModuleType, tmp_path: Path) -> Any:
+    """A host of three files."""
+    (tmp_path / "files").mkdir()
+    (tmp_path / "index.html").write_text("<p>" + "again and " * 1000)
+    (tmp_path / "files" / "noise.bin").write_bytes(os.urandom(250_000))
+    return bench.Host(tmp_path, r"/files/")
+
+
+def ask(address: str, path: str, **headers: str) -> tuple[http.client.HTTPResponse, bytes]:
+    connection = http.client.HTTPConnection(address.removeprefix("http://"), timeout=30)
+    connection.request("GET", path, headers=headers)
+    answer = connection.getresponse()
+    body = answer.read()
+    connection.close()
+    return answer, body
+
+
+def test_a_host_compresses_text_and_counts_what_it_sends(bench: ModuleType, host: Any) -> None:
+    with bench.hosting(host) as (near, _):
+        before = time.time()
+        page, body = ask(near, "/?query=any")
+        noise, _ = ask(near, "/files/noise.bin")
+    assert page.getheader("content-encoding") == "gzip"
+    assert len(body) < 500
+    assert noise.getheader("content-encoding") is None
+    assert (page.getheader("cache-control"), noise.getheader("cache-control")) == ("no-cache", bench_lasting(bench))
+    assert len(host.log) == 2
+    assert 250_000 < host.sent() < 252_000
+    assert host.sent(before) == 0
+
+
+def bench_lasting(bench: ModuleType) -> str:
+    return str(sys.modules[bench.Host.__module__].LASTING)
+
+
+def test_a_host_sends_nothing_again_that_has_not_changed(bench: ModuleType, host: Any) -> None:
+    with bench.hosting(host) as (near, _):
+        tag = ask(near, "/")[0].getheader("etag")
+        answer, body = ask(near, "/", **{"If-None-Match": str(tag)})
+    assert (answer.status, body) == (304, b"")
+
+
+@pytest.mark.parametrize("path", ["/absent", "/../secret", "/files"])
+def test_a_host_has_only_the_files_of_its_folder(bench: ModuleType, host: Any, path: str) -> None:
+    (host.folder.parent / "secret").write_text("secret")
+    with bench.hosting(host) as (near, _):
+        assert ask(near, path)[0].status == 404
+
+
+def test_the_slow_line_is_slow_and_loses_nothing(bench: ModuleType, host: Any) -> None:
+    with bench.hosting(host) as (_, far):
+        began = time.perf_counter()
+        with urllib.request.urlopen(f"{far}/files/noise.bin", timeout=30) as answer:
+            body = answer.read()
+        took = time.perf_counter() - began
+    assert body == (host.folder / "files" / "noise.bin").read_bytes()
+    # Twice there and back, for the connection and the request; and two million bits.
+    assert took >= 2 * 0.040 + 0.1
+
+
+def test_connections_share_the_slow_line(bench: ModuleType, host: Any) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    with bench.hosting(host) as (_, far), ThreadPoolExecutor(3) as pool:
+        began = time.perf_counter()
+        assert len(list(pool.map(lambda _: ask(far, "/files/noise.bin"), range(3)))) == 3
+        assert time.perf_counter() - began >= 2 * 0.040 + 0.3
+
+
+def test_a_copy_of_a_wheel_lacks_what_it_is_to_lack(bench: ModuleType, tmp_path: Path) -> None:
+    wheel = tmp_path / "thing-1.0-cp313-cp313-some_system.whl"
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for path in ("thing/__init__.py", "thing/fast.so", "thing-1.0.dist-info/METADATA"):
+            archive.writestr(path, path)
+    copy = bench.neighbour._repacked(wheel, tmp_path / "copies", lambda path: not path.endswith(".so"))
+    assert copy.name == "thing-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(copy) as archive:
+        assert archive.namelist() == ["thing/__init__.py", "thing-1.0.dist-info/METADATA"]
+
+
+def test_every_figure_has_a_control_to_change(bench: ModuleType) -> None:
+    assert list(bench.CONTROLS) == list(bench.load_project(bench.CONFIGURATION).figures)
+
+
+def visited(bench: ModuleType, seconds: float) -> Any:
+    marks = dict.fromkeys(("picture", "painted", "live", "answered"), seconds)
+    return bench.Visited(marks, 2_000_000, 3_000_000, 20, 0.0)
+
+
+def test_tables_show_medians_and_the_ratio(bench: ModuleType) -> None:
+    ours = [visited(bench, seconds) for seconds in (1.0, 9.0, 2.0)]
+    theirs = [visited(bench, seconds) for seconds in (20.0, 21.0, 90.0)]
+    seen = {
+        "this site": {"first": ours, "second": ours},
+        "panel convert": {"first": theirs, "second": theirs, "slow": theirs},
+    }
+    lines = list(bench.visits_table(seen))
+    assert lines[0] == "| | this site | panel convert |"
+    assert "| all live | 2.00 s (1.00–9.00) | 21.00 s (20.00–90.00) |" in lines
+    assert "| 20 Mbit/s, 40 ms: all live | – | 21.00 s (20.00–90.00) |" in lines
+    assert "| sent until live | 2.00 MB | 2.00 MB |" in lines
+    assert bench.ratio(seen) == "All live 10.5 times sooner, all have answered 10.5 times sooner."
