@@ -206,8 +206,8 @@ class Cost(Card):
         size = "80 · 2³⁰" if s.card == "80GiB" else f"{self.card_bytes // 10**9} · 10⁹"
         needed = _many(self.cards, "card")
         return (
-            f'<div class="how">{s.n:,}² · {s.bytes} bytes · {_many(s.heads, "head")} · {_many(s.layers, "layer")} '
-            f"= {self.score_bytes:,} bytes = {binary(self.score_bytes)}<br>"
+            f'<div class="how">{s.n:,}² · {_many(s.bytes, "byte")} · {_many(s.heads, "head")} · '
+            f"{_many(s.layers, 'layer')} = {self.score_bytes:,} bytes = {binary(self.score_bytes)}<br>"
             f"{self.score_bytes:,} / ({size}) = {_short(self.ratio)}, so {needed}<br>"
             f"{_seconds(BASE_SECONDS)} · ({s.n:,} / {s.k:,})² = {_seconds(self.seconds)} "
             f"= {_short(self.seconds / 3600)} h</div>"

@@ -16,7 +16,7 @@ from bokeh.plotting import figure
 
 from figures.shared.card import Html
 from figures.shared.heatmap import FONT, TOOLTIP
-from figures.shared.palette import NEUTRAL
+from figures.shared.palette import NEUTRAL, PAPER
 from figures.shared.styles import PANEL, PLOT
 
 # The axes are in the page's ink. A line drawn through data cannot follow the page from light to dark, so
@@ -91,7 +91,7 @@ class Chart:
             x_range=Range1d(*x), y_range=Range1d(*y),
             x_axis_type="log" if "x" in log else "linear", y_axis_type="log" if "y" in log else "linear",
             x_axis_label=x_label, y_axis_label=y_label, min_border=4, toolbar_location=None, tools="",
-            background_fill_color=None, border_fill_color=None, sizing_mode="stretch_width",
+            background_fill_color=PAPER, border_fill_color=PAPER, sizing_mode="stretch_width",
             html_attributes={"role": "img", "aria-label": label}, **options,
         )  # fmt: skip
         for axis, ticks in ((self.plot.xaxis[0], x_ticks), (self.plot.yaxis[0], y_ticks)):

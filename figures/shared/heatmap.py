@@ -11,7 +11,7 @@ from bokeh.core.properties import value
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Label, Range1d, TapTool
 from bokeh.plotting import figure
 
-from figures.shared.palette import MASKED, text_on
+from figures.shared.palette import MASKED, PAPER, text_on
 from figures.shared.readouts import fixed
 from figures.shared.styles import PLOT
 
@@ -70,8 +70,8 @@ class Heatmap:
             x_axis_location="above",
             toolbar_location=None,
             tools="",
-            background_fill_color=None,
-            border_fill_color=None,
+            background_fill_color=PAPER,
+            border_fill_color=PAPER,
             sizing_mode="stretch_width",
             html_attributes={"role": "img", "aria-label": label},
         )
@@ -205,7 +205,7 @@ class Strip:
         self._marks = ColumnDataSource({key: [] for key in ("x", "y", "width", "height", "line", "dash")})
         self.plot = figure(
             x_range=Range1d(0, 1), y_range=Range1d(1, 0), min_border=0, toolbar_location=None, tools="",
-            background_fill_color=None, border_fill_color=None, sizing_mode="stretch_width",
+            background_fill_color=PAPER, border_fill_color=PAPER, sizing_mode="stretch_width",
             html_attributes={"role": "img", "aria-label": label},
         )  # fmt: skip
         self.plot.grid.visible = False

@@ -16,6 +16,8 @@ VALUE = "#009E73"
 
 MASKED = "#a8a6a1"
 NEUTRAL = "#808080"
+# The page behind a plot. A plot paints it, which clears what was there; the style sheets put the scheme's own in place.
+PAPER = "#fcfbf8"
 
 # Blue - white - red, with the end colours as far apart in lightness as in hue.
 _DIVERGING = ((33, 102, 172), (146, 197, 222), (247, 247, 247), (244, 165, 130), (178, 24, 43))

@@ -11,6 +11,7 @@ from bokeh.models import ColumnDataSource, HoverTool, Label, Range1d
 from bokeh.plotting import figure
 
 from figures.shared.heatmap import FONT, TOOLTIP, marks
+from figures.shared.palette import PAPER
 from figures.shared.readouts import fixed
 from figures.shared.styles import PLOT
 
@@ -54,7 +55,7 @@ class Stripes:
         self._marks = ColumnDataSource({key: [] for key in ("x", "y", "width", "height", "line", "dash")})
         self.plot = figure(
             x_range=Range1d(0, 1), y_range=Range1d(_ASPECT, 0), min_border=2, toolbar_location=None, tools="",
-            background_fill_color=None, border_fill_color=None, sizing_mode="stretch_width",
+            background_fill_color=PAPER, border_fill_color=PAPER, sizing_mode="stretch_width",
             html_attributes={"role": "img", "aria-label": label},
         )  # fmt: skip
         self.plot.grid.visible = False

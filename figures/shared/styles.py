@@ -16,6 +16,7 @@ CARD = """
   display: flex; flex-direction: column; gap: 14px; width: 100%; margin: 0; container-type: inline-size;
   -webkit-text-size-adjust: 100%;
   --bk-axis-line-color: transparent; --bk-major-label-text-color: var(--ink); --bk-text-color: var(--ink);
+  --bk-border-fill-color: var(--paper); --bk-background-fill-color: var(--paper);
   --bk-axis-label-text-color: var(--muted); --bk-grid-line-color: var(--line); --bk-outline-line-color: transparent;
 }
 """
