@@ -16,10 +16,11 @@ from attention_core.projections import Projections, asymmetry, mean_pairwise_dis
 from attention_core.softmax import softmax
 from attention_core.torch_random import TorchGenerator
 from figures.shared.card import Card, Table, html, panel, scale
-from figures.shared.controls import choice, number, segmented
+from figures.shared.controls import number, segmented
 from figures.shared.heatmap import Block, Cells, Heatmap, Strip
 from figures.shared.palette import diverging, sequential
 from figures.shared.readouts import Readout, fixed, numbers
+from figures.shared.selection import row_and_column
 from figures.shared.state import FigureState
 
 D_K = 2  # width of the projected modes; the one divisor rule for all modes is √2 or 1
@@ -118,14 +119,11 @@ class Asymmetry(Card):
 
     def controls(self) -> list[Any]:
         p = self.state.param
-        names = {f"{i} {token}": i for i, token in enumerate(TOKENS, 1)}
-        self._row_column = _RowColumn(self.state)
         return [
             segmented(p.mode, "Mode", {"No matrices": "none", "Tied": "tied", "Separate": "separate"}),
             segmented(p.divisor, "Divisor", {"√d_k": "sqrt", "1": "one"}),
             segmented(p.show, "Show", {"Scores": "scores", "Weights": "weights"}),
-            choice(self._row_column.param.row, "Row", names),
-            choice(self._row_column.param.column, "Column", names),
+            *row_and_column(self.state, TOKENS, TOKENS),
             number(p.seed, "Weight seed"),
         ]
 
@@ -292,19 +290,6 @@ class Asymmetry(Card):
             for i, row in enumerate(TOKENS)
             for j, column in enumerate(TOKENS)
         ]
-
-
-class _RowColumn(param.Parameterized):
-    """The selected cell as two controls see it."""
-
-    row = param.Integer(default=1)
-    column = param.Integer(default=1)
-
-    def __init__(self, state: State) -> None:
-        super().__init__(row=state.cell[0], column=state.cell[1])
-        self._state = state
-        state.param.watch(lambda event: self.param.update(row=event.new[0], column=event.new[1]), "cell")
-        self.param.watch(lambda *_: setattr(state, "cell", (self.row, self.column)), ["row", "column"])
 
 
 def _block(name: str, matrix: np.ndarray, limits: tuple[float, float]) -> Block:

@@ -177,7 +177,14 @@ def slider(
         # A position the reader chose is kept; the state may lie between two steps.
         widget.param.update(
             value=nearest(value),
-            html_attributes={"data-label": name, "data-aria-label": name, "data-aria-valuetext": text(value)},
+            html_attributes={
+                "data-label": name,
+                "data-aria-label": name,
+                "data-aria-valuetext": text(value),
+                "data-aria-valuenow": str(value),
+                "data-aria-valuemin": str(steps[0]),
+                "data-aria-valuemax": str(steps[-1]),
+            },
         )
 
     def take(event: param.parameterized.Event) -> None:

@@ -41,7 +41,7 @@ class Entry:
         self._showing = False
         self._field = TextField(stylesheets=[CONTROL, FIELD, WIDE_FIELD], margin=0, sizing_mode="stretch_width")
         self._notice = html("")
-        self._notice.html_attributes = {"role": "status"}
+        self._notice.html_attributes = {"role": "alert"}
         self.view = pn.Column(self._field, self._notice, stylesheets=[STACK], margin=0)
         self.show()
         self._field.param.watch(self._take, "value")

@@ -70,7 +70,8 @@ FIELD = """
   background-color: var(--paper) !important; border: 1px solid var(--muted) !important; border-radius: 7px !important;
   min-height: 36px !important; height: auto; padding: 0 9px !important; width: auto; box-sizing: border-box; }
 input.bk-input { width: 7.6em; }
-select.bk-input { appearance: auto; background-image: none !important; padding-right: 4px !important; }
+select.bk-input { appearance: none; padding-right: 28px !important; background: var(--paper) no-repeat right 9px center !important;
+  background-image: url("data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='11' height='7'%3E%3Cpath d='M1 1l4.5 4.5L10 1' fill='none' stroke='%23808080' stroke-width='1.8'/%3E%3C/svg%3E") !important; }
 .bk-input:focus { box-shadow: none !important; outline: 3px solid var(--accent); outline-offset: 2px; }
 @media (pointer: coarse) { .bk-input { min-height: 44px !important; } }
 """

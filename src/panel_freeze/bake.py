@@ -11,9 +11,11 @@ import io
 import json
 import math
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -224,22 +226,37 @@ def build_documents(project: Project, bench: Bench) -> Documents:
         {"name": name, "module": project.module(name), "number": number} for number, name in enumerate(project.figures)
     ]
     # The numbers are worked out in a Python of their own: the saved memory is not to carry their traces.
-    numbers = bench.run("numbers", module=project.numbers)
+    tasks = [partial(bench.run, "numbers", module=project.numbers)]
+    tasks += [partial(_build_in, bench, agent, figures) for agent in USER_AGENTS]
+    numbers, *builds = together(tasks)
     if "reason" in numbers["numbers"]:
         failure = numbers["numbers"]
         raise FreezeError(f"The numbers module {project.numbers} failed: {failure['reason']}\n{failure['details']}")
-    results = {}
-    snapshots = {}
-    for agent in USER_AGENTS:
-        result = bench.run("build", user_agent=agent, figures=figures, snapshot="memory.bin")
-        _check_build(result["built"])
-        results[result["kind"]] = result
-        snapshots[result["kind"]] = _split(bench.saved("memory.bin"), tuple(result["table"]))
+    results = {result["kind"]: result for result, _ in builds}
     if len({json.dumps(result["built"], sort_keys=True) for result in results.values()}) > 1:
         raise FreezeError("The figures differ by the kind of browser they were built in; one document must fit all.")
     built = results["other"]
-    imported = frozenset(built["imported"]) | frozenset(numbers["imported"])
-    return Documents(built["built"], json.loads(numbers["numbers"]["values"]), imported, built["versions"], snapshots)
+    return Documents(
+        figures=built["built"],
+        numbers=json.loads(numbers["numbers"]["values"]),
+        imported=frozenset(built["imported"]) | frozenset(numbers["imported"]),
+        versions=built["versions"],
+        snapshots={result["kind"]: snapshot for result, snapshot in builds},
+    )
+
+
+def _build_in(bench: Bench, agent: str | None, figures: list[dict[str, Any]]) -> tuple[dict[str, Any], Snapshot]:
+    """Build all figures in a browser of one kind, and save its Python's memory."""
+    name = f"memory-{USER_AGENTS.index(agent)}.bin"
+    result = bench.run("build", user_agent=agent, figures=figures, snapshot=name)
+    _check_build(result["built"])
+    return result, _split(bench.saved(name), tuple(result["table"]))
+
+
+def together(tasks: Sequence[Callable[[], Any]]) -> list[Any]:
+    """Run tasks two at a time, each with a browser of its own, and return their results in order."""
+    with ThreadPoolExecutor(2) as pool:
+        return list(pool.map(lambda task: task(), tasks))
 
 
 def _split(saved: bytes, table: tuple[int, ...]) -> Snapshot:
@@ -266,24 +283,25 @@ def take_pictures(project: Project, draft: Path, executable: str | None) -> Pict
 
     Heights are in CSS pixels of the figure's stage, by width of the window.
     """
+    with serving(draft) as address:
+        light, dark = together([partial(_photograph, project, address, executable, scheme) for scheme in SCHEMES])
+    return Pictures(light.images | dark.images, light.heights)
+
+
+def _photograph(project: Project, address: str, executable: str | None, scheme: str) -> Pictures:
+    """Take the pictures of one scheme; heights, which do not depend on it, are measured in the light one."""
     images: dict[tuple[str, int, str], bytes] = {}
     heights: dict[tuple[str, int], int] = {}
-    with serving(draft) as address:
-        for scheme in SCHEMES:
-            with browser_page(executable, color_scheme=scheme, device_scale_factor=2, reduced_motion="reduce") as page:
-                _open_painted(page, address, project)
-                for width in PICTURE_WIDTHS:
-                    page.set_viewport_size({"width": width, "height": 900})
-                    _settle(page)
-                    for name in project.figures:
-                        images[name, width, scheme] = page.locator(f"figure[data-figure={name}] .stage").screenshot()
-                if scheme == "light":
-                    for width in HEIGHT_WIDTHS:
-                        page.set_viewport_size({"width": width, "height": 900})
-                        _settle(page)
-                        for name in project.figures:
-                            box = page.locator(f"figure[data-figure={name}] .stage").bounding_box()
-                            heights[name, width] = math.ceil(box["height"]) if box else 0
+    with browser_page(executable, color_scheme=scheme, device_scale_factor=2, reduced_motion="reduce") as page:
+        _open_painted(page, address, project)
+        stages = {name: page.locator(f"figure[data-figure={name}] .stage") for name in project.figures}
+        for width in PICTURE_WIDTHS:
+            _resize(page, width)
+            images |= {(name, width, scheme): stage.screenshot() for name, stage in stages.items()}
+        for width in HEIGHT_WIDTHS if scheme == SCHEMES[0] else ():
+            _resize(page, width)
+            boxes = {name: stage.bounding_box() for name, stage in stages.items()}
+            heights |= {(name, width): math.ceil(box["height"]) for name, box in boxes.items() if box}
     return Pictures(images, heights)
 
 
@@ -304,8 +322,9 @@ def _open_painted(page: Any, address: str, project: Project) -> None:
             raise FreezeError(f"Figure '{name}' could not be drawn. {' '.join(trouble)}")
 
 
-def _settle(page: Any) -> None:
-    """Wait until the drawings have taken their size: two frames with the same height."""
+def _resize(page: Any, width: int) -> None:
+    """Give the window a width, and wait until the drawings have taken their size."""
+    page.set_viewport_size({"width": width, "height": 900})
     page.evaluate(
         """async () => {
             const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));

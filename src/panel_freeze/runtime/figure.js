@@ -17,7 +17,7 @@ let serial = 0;
 export class Figure {
   /**
    * @param {HTMLElement} element the `<figure data-figure>`
-   * @param {{ name: string, module: string, number: number, document: string }} settings
+   * @param {{ name: string, module: string, number: number, document: string, root: string }} settings
    * @param {Page} page
    */
   constructor(element, settings, page) {

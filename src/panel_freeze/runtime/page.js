@@ -144,7 +144,8 @@ function receive(message) {
       return figure?.trouble(`Figure ${message.figure} could not work this out; its last state stays. (${message.reason})`, message.details);
     case 'done':
       if (!erring.delete(message.figure)) figure?.calm();
-      return queue.done(message.seq);
+      queue.done(message.seq);
+      return arrive();
     default: return undefined;
   }
 }
@@ -169,8 +170,15 @@ async function linked(figure, built) {
 /** @param {Figure} figure */
 function goLive(figure) {
   figure.calm();
-  figure.enter('live');
   queue.flush();
+  arrive();
+}
+
+/** A figure that answers is live once it has taken what was waiting for it: a link, early input. */
+function arrive() {
+  for (const figure of figures.values()) {
+    if (figure.state === 'painted' && ready.has(figure.name) && !queue.holds(figure.name)) figure.enter('live');
+  }
   settle();
 }
 

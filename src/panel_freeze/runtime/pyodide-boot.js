@@ -201,7 +201,7 @@ function exportsFromTable() {
   };
   WebAssembly.instantiate = /** @type {any} */ ((/** @type {any[]} */ ...given) => /** @type {any} */ (instantiate)(...given).then(remember));
   WebAssembly.instantiateStreaming = (...given) => instantiateStreaming(...given).then(remember);
-  WebAssembly.Table.prototype.get = function (index) {
+  WebAssembly.Table.prototype.get = function (/** @type {number} */ index) {
     const entry = get.call(this, index);
     return (entry && exported.get(entry.name)) ?? entry;
   };

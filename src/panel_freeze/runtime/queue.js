@@ -54,6 +54,14 @@ export class Queue {
     this.flush();
   }
 
+  /**
+   * Whether something of a figure is on its way or waits.
+   * @param {string} figure
+   */
+  holds(figure) {
+    return this.waiting?.figure === figure || this.items.some((item) => item.figure === figure);
+  }
+
   /** Python is gone: what it had not answered will not be answered. */
   reset() {
     this.waiting = null;
