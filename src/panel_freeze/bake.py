@@ -29,7 +29,11 @@ RUNTIME = Path(__file__).parent / "runtime"
 # Documents name Panel's style sheets below this address, which no request ever reaches: the page puts its
 # own in place.
 ENVIRONMENT = {"PANEL_CDN_ROOT": "https://freeze.invalid/"}
-PICTURE_WIDTHS = (360, 768, 1080)
+# Pictures by their nominal width, and the window each is taken in: a phone's, a tablet's, and one in which a figure
+# is as wide as it gets.
+PICTURE_WINDOWS = {360: 360, 768: 768, 1080: 1280}
+# Higher than any figure: what lies outside the window is not drawn as it is inside.
+PICTURE_HEIGHT = 4000
 SCHEMES = ("light", "dark")
 # A figure's height is measured at these widths of the window, and held from each to the next; the usual phones are
 # met exactly.
@@ -295,8 +299,8 @@ def _photograph(project: Project, address: str, executable: str | None, scheme: 
     with browser_page(executable, color_scheme=scheme, device_scale_factor=2, reduced_motion="reduce") as page:
         _open_painted(page, address, project)
         stages = {name: page.locator(f"figure[data-figure={name}] .stage") for name in project.figures}
-        for width in PICTURE_WIDTHS:
-            _resize(page, width)
+        for width, window in PICTURE_WINDOWS.items():
+            _resize(page, window, PICTURE_HEIGHT)
             images |= {(name, width, scheme): stage.screenshot() for name, stage in stages.items()}
         for width in HEIGHT_WIDTHS if scheme == SCHEMES[0] else ():
             _resize(page, width)
@@ -322,9 +326,9 @@ def _open_painted(page: Any, address: str, project: Project) -> None:
             raise FreezeError(f"Figure '{name}' could not be drawn. {' '.join(trouble)}")
 
 
-def _resize(page: Any, width: int) -> None:
+def _resize(page: Any, width: int, height: int = 900) -> None:
     """Give the window a width, and wait until the drawings have taken their size."""
-    page.set_viewport_size({"width": width, "height": 900})
+    page.set_viewport_size({"width": width, "height": height})
     page.evaluate(
         """async () => {
             const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));

@@ -22,7 +22,7 @@ from markupsafe import Markup
 from panel_freeze import bundle
 from panel_freeze._errors import FreezeError
 from panel_freeze.article import FILTERS, render_article
-from panel_freeze.bake import ENVIRONMENT, PICTURE_WIDTHS, RUNTIME, SCHEMES, Documents, Pictures, Snapshot, to_webp
+from panel_freeze.bake import ENVIRONMENT, PICTURE_WINDOWS, RUNTIME, SCHEMES, Documents, Pictures, Snapshot, to_webp
 from panel_freeze.bundle import Files
 from panel_freeze.project import Project
 from panel_freeze.report import check_references, write_report
@@ -285,7 +285,7 @@ def _picture(name: str, parts: Parts, shelf: Shelf) -> _PictureFiles:
     if parts.pictures is None:
         return _PictureFiles({})
     files = {}
-    for width in PICTURE_WIDTHS:
+    for width in PICTURE_WINDOWS:
         for scheme in SCHEMES:
             data, size = to_webp(parts.pictures.images[name, width, scheme])
             files[width, scheme] = (shelf.put(f"{name}-{width}-{scheme}.webp", data), size)
@@ -297,7 +297,7 @@ def _figure_html(
 ) -> Markup:
     """Return a figure as it stands before any script has run."""
     sources = []
-    for width, largest in (*PICTURE_MEDIA, (PICTURE_WIDTHS[-1], 0)):
+    for width, largest in (*PICTURE_MEDIA, (max(PICTURE_WINDOWS), 0)):
         for scheme in reversed(SCHEMES):
             if (width, scheme) not in pictures.files:
                 continue
