@@ -118,11 +118,8 @@ class Card(pn.viewable.Viewer):
 
     def servable(self, *args: Any, **kwargs: Any) -> Any:
         """Show the figure alone under ``panel serve``, in the state of the address."""
-        location = pn.state.location
-        if location is not None:
-            name = type(self).__module__.rsplit(".", 1)[-1] + "."
-            given = location.query_params.items()
-            self.load_query([(key.removeprefix(name), str(text)) for key, text in given if key.startswith(name)])
+        own = ((key.partition(".")[2], texts) for key, texts in pn.state.session_args.items() if "." in key)
+        self.load_query([(key, text.decode(errors="replace")) for key, texts in own for text in texts])
         return super().servable(*args, **kwargs)
 
     # How a change travels.
