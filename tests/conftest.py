@@ -34,7 +34,7 @@ FIGURES: list[str] = tomllib.loads(CONFIGURATION.read_text(encoding="utf-8"))["s
 if ready := os.environ.get("SITE_DIST"):  # which may hold a few of them
     FIGURES = [name for name in FIGURES if (Path(ready) / "figures" / name).is_dir()]
 PATIENCE = 15.0  # seconds until something that should happen counts as not happening
-START_PATIENCE = 60.0  # the same for a start of Python, on a machine that has other work
+START_PATIENCE = 30.0  # the same for a start of Python, on a machine that has other work
 
 # The keys of each figure's state in the address: a contract with the links that readers keep.
 STATE_KEYS = {
@@ -47,7 +47,9 @@ STATE_KEYS = {
 }
 
 # What Chromium asks for itself, whatever the page.
-OWN_BUSINESS = re.compile(r"^(http://)?(update|content-autofill|optimizationguide-pa)\.googleapis\.com|^accounts\.google\.com")
+OWN_BUSINESS = re.compile(
+    r"^(http://)?(update|content-autofill|optimizationguide-pa)\.googleapis\.com|^accounts\.google\.com"
+)
 
 # Notes every change of state, every violation of the policy and every shift of the layout, from the start.
 WITNESS = """
@@ -76,10 +78,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 # Sites
 
 
-def in_thread(work: Callable[[], Any]) -> Any:
+def run_in_thread(work: Callable[[], Any]) -> Any:
     """Run something that starts a browser of its own: Playwright wants a thread for each."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(work).result()
+
+
+@pytest.fixture(scope="session")
+def in_thread() -> Callable[[Callable[[], Any]], Any]:
+    """Run something that starts a browser of its own."""
+    return run_in_thread
 
 
 def built(configuration: Path, variable: str, temporary: pytest.TempPathFactory) -> Path:
@@ -87,7 +95,7 @@ def built(configuration: Path, variable: str, temporary: pytest.TempPathFactory)
     if ready := os.environ.get(variable):
         return Path(ready).resolve()
     out = temporary.mktemp("site") / "dist"
-    in_thread(lambda: build(configuration, out, cache=None, mirror=None))
+    run_in_thread(lambda: build(configuration, out, cache=None, mirror=None))
     return out
 
 
@@ -295,7 +303,9 @@ class FigureOnPage:
 
     def shows(self, name: str, expected: Any, tolerance: float = 0.0) -> None:
         """Wait until a readout has its value."""
-        self.until(lambda: self.values().get(name), lambda value: close(value, expected, tolerance), f"{name}: {expected}")
+        self.until(
+            lambda: self.values().get(name), lambda value: close(value, expected, tolerance), f"{name}: {expected}"
+        )
 
     def until(self, read: Callable[[], Any], right: Callable[[Any], bool], what: str) -> Any:
         """Look at every frame until something is right."""

@@ -16,7 +16,9 @@ ANY_FAULT = "Failed to load resource|answer 404|ERR_ABORTED|MIME type|net::ERR|c
 
 
 def name_of(site, start):
-    return next(file.name for file in (site / "assets").iterdir() if file.name.startswith(start) and file.suffix != ".webp")
+    return next(
+        file.name for file in (site / "assets").iterdir() if file.name.startswith(start) and file.suffix != ".webp"
+    )
 
 
 @pytest.mark.provokes(ANY_FAULT)

@@ -56,7 +56,9 @@ def test_page_is_complete_without_scripts(visit, address, figure, numbers):
 @pytest.mark.parametrize("width", [320, 360, 768, 1440])
 def test_page_never_scrolls_sideways(visit, address, width, wait):
     size = {"width": width, "height": 800}
-    page = visit(address, wait="" if wait == "picture" else wait, viewport=size, java_script_enabled=wait == "live").page
+    page = visit(
+        address, wait="" if wait == "picture" else wait, viewport=size, java_script_enabled=wait == "live"
+    ).page
     expect(page.locator("figure").first).to_be_visible()
     over = "() => document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert page.evaluate(over) == 0
@@ -64,7 +66,11 @@ def test_page_never_scrolls_sideways(visit, address, width, wait):
 
 def test_no_part_of_a_figure_is_cut_at_320(visit, address, figure):
     card = visit(address, viewport={"width": 320, "height": 800}).figure(figure)
-    for control in (*card.stage.get_by_role("button").all(), *card.stage.get_by_role("radiogroup").all(), card.stage.locator("canvas").first):
+    for control in (
+        *card.stage.get_by_role("button").all(),
+        *card.stage.get_by_role("radiogroup").all(),
+        card.stage.locator("canvas").first,
+    ):
         box = control.bounding_box()
         assert box["width"] > 0
         assert box["x"] >= 0
@@ -131,21 +137,43 @@ def test_swiping_over_a_plot_scrolls_the_page(phone, figure):
     before = page.evaluate("() => scrollY")
     phone.context.new_cdp_session(page).send(
         "Input.synthesizeScrollGesture",
-        {"x": box["x"] + box["width"] / 2, "y": min(box["y"] + box["height"] / 2, 600), "yDistance": -300, "gestureSourceType": "touch", "speed": 3000},
+        {
+            "x": box["x"] + box["width"] / 2,
+            "y": min(box["y"] + box["height"] / 2, 600),
+            "yDistance": -300,
+            "gestureSourceType": "touch",
+            "speed": 3000,
+        },
     )
     assert page.evaluate("() => scrollY") > before + 200
 
 
 def test_plots_leave_touches_to_the_page(phone, figure):
-    actions = phone.figure(figure).stage.locator(".bk-events").evaluate_all("all => all.map((e) => getComputedStyle(e).touchAction)")
+    actions = (
+        phone.figure(figure)
+        .stage.locator(".bk-events")
+        .evaluate_all("all => all.map((e) => getComputedStyle(e).touchAction)")
+    )
     assert actions
-    assert not [action for action in actions if "none" in action or "pan-y" not in action and action not in ("auto", "manipulation")]
+    assert not [
+        action
+        for action in actions
+        if "none" in action or "pan-y" not in action and action not in ("auto", "manipulation")
+    ]
 
 
 def test_touch_targets_are_large_enough(phone, figure):
     stage = phone.figure(figure).stage
-    targets = [*stage.get_by_role("radio").all(), *stage.get_by_role("button").all(), *stage.get_by_role("combobox").all()]
-    small = [(target.bounding_box(), target.get_attribute("aria-label")) for target in targets if target.bounding_box()["height"] < 43]
+    targets = [
+        *stage.get_by_role("radio").all(),
+        *stage.get_by_role("button").all(),
+        *stage.get_by_role("combobox").all(),
+    ]
+    small = [
+        (target.bounding_box(), target.get_attribute("aria-label"))
+        for target in targets
+        if target.bounding_box()["height"] < 43
+    ]
     assert not small
 
 

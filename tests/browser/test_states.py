@@ -29,6 +29,12 @@ channel.port1.onmessage = look;
 look();
 """
 
+# Where an element lies on the page, and its size.
+PLACE = """(element) => {
+  const { x, y, width, height } = element.getBoundingClientRect();
+  return { x, y: y + scrollY, width, height };
+}"""
+
 
 def test_states_follow_each_other(visit, address, figure):
     states = [state for name, state in visit(address).witness("states") if name == figure]
@@ -43,15 +49,16 @@ def test_states_do_not_move_the_page_nor_change_a_number(visit, serve, faults, f
     )
     card = page.figure(figure)
     card.reaches("picture")
+    card.element.scroll_into_view_if_needed()
     expect(card.element.locator("picture img")).to_have_js_property("complete", True)
-    picture = card.texts(), card.stage.bounding_box()
+    picture = card.texts(), card.stage.evaluate(PLACE)
     faults.mend("bokeh.")
     card.reaches("painted")
     expect(card.element.locator("picture")).to_have_count(0)
-    painted = card.texts(), card.stage.bounding_box()
+    painted = card.texts(), card.stage.evaluate(PLACE)
     faults.mend()
     card.reaches("live")
-    live = card.texts(), card.stage.bounding_box()
+    live = card.texts(), card.stage.evaluate(PLACE)
     assert picture == painted == live
     assert card.values()
     assert page.witness("shift") < 0.02

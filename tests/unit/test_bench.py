@@ -131,5 +131,5 @@ def test_tables_show_medians_and_the_ratio(bench: ModuleType) -> None:
     assert lines[0] == "| | this site | panel convert |"
     assert "| all live | 2.00 s (1.00–9.00) | 21.00 s (20.00–90.00) |" in lines
     assert "| 20 Mbit/s, 40 ms: all live | – | 21.00 s (20.00–90.00) |" in lines
-    assert "| sent until live | 2.00 MB | 2.00 MB |" in lines
+    assert "| sent until live | 2.0 MB | 2.0 MB |" in lines
     assert bench.ratio(seen) == "All live 10.5 times sooner, all have answered 10.5 times sooner."

@@ -58,7 +58,15 @@ def test_builder_knows_no_figure_and_only_its_runtime_knows_panel():
 
 
 def test_figures_use_no_part_that_evaluates_text():
-    words = {"FlexBox", "ReactiveHTML", "JSComponent", "ReactComponent", "AnyWidgetComponent", "CustomJS", "CustomJSHover"}
+    words = {
+        "FlexBox",
+        "ReactiveHTML",
+        "JSComponent",
+        "ReactComponent",
+        "AnyWidgetComponent",
+        "CustomJS",
+        "CustomJSHover",
+    }
     words |= {"CustomJSTickFormatter", "CustomJSTransform", "jslink", "jscallback", "eval", "exec", "literal_eval"}
     for file in sources("figures"):
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):

@@ -35,15 +35,28 @@ const queue = new Queue((message) => worker?.postMessage(message), (figure) => r
 function begin() {
   root.dataset.figures = 'starting';
   if (site.boot !== 'none') startWorker();
-  for (const figure of figures.values()) paint(figure);
+  paintInTurn([...figures.values()]);
 }
 
 // Painting: BokehJS draws what the build saved, before Python is there.
 
-/** @param {Figure} figure */
-async function paint(figure) {
+/**
+ * One after the other, so that the first figure need not wait for the last; their documents come together.
+ * @param {Figure[]} inTurn
+ */
+async function paintInTurn(inTurn) {
+  const texts = inTurn.map((figure) => fetchText(address(figure.settings.document)));
+  for (const text of texts) text.catch(() => {}); // awaited below, in turn
+  for (const [i, figure] of inTurn.entries()) await paint(figure, texts[i]);
+}
+
+/**
+ * @param {Figure} figure
+ * @param {Promise<string>} [document] the build's document, as text
+ */
+async function paint(figure, document = fetchText(address(figure.settings.document))) {
   try {
-    const [text] = await Promise.all([fetchText(address(figure.settings.document)), loadBokeh()]);
+    const [text] = await Promise.all([document, loadBokeh()]);
     if (figure.state !== 'picture') return;
     await figure.paint(JSON.parse(localise(text)));
     nameControls(figure.stage);
@@ -194,7 +207,11 @@ function failed({ figure, reason, details }) {
 
 function settle() {
   const states = [...figures.values()].map((figure) => figure.state);
-  if (states.every((state) => state === 'live')) root.dataset.figures = 'live';
+  if (states.every((state) => state === 'live')) {
+    root.dataset.figures = 'live';
+    // What Python may want later comes once nothing waits for the line.
+    worker?.postMessage({ kind: 'background' });
+  }
   else if (!states.some((state) => state === 'picture' || state === 'painted')) root.dataset.figures = 'failed';
   else return;
   progress.end();

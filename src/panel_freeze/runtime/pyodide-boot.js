@@ -103,13 +103,18 @@ async function boot(parts, onBytes, environment, { stdlib, packs, table, restore
     'pyodide.asm.wasm': () => main,
     'python_stdlib.zip': async () => new Response(/** @type {any} */ (await stdlib)),
   };
-  const pyodide = await answering(answers, () => loadPyodide({
+  // Pyodide keeps it to itself when its WebAssembly does not come or does not compile, and would wait for ever.
+  /** @type {(error: any) => void} */
+  let fail = () => {};
+  const failure = new Promise((_, reject) => { fail = reject; });
+  main.catch(fail);
+  const pyodide = await answering(answers, () => Promise.race([failure, loadPyodide({
     indexURL: new URL('./', parts.loader).href,
     packageBaseUrl: './',
     lockFileContents: LOCK,
     env: { ...ENVIRONMENT, ...environment },
     createPyodideModule: async (/** @type {any} */ settings) => {
-      const exports = exportsFromTable();
+      const exports = exportsFromTable(fail);
       settings.preRun.push((/** @type {any} */ created) => {
         module = created;
         exports.restore();
@@ -125,7 +130,7 @@ async function boot(parts, onBytes, environment, { stdlib, packs, table, restore
     },
     fsInit: async (/** @type {any} */ FS) => writeFiles(FS, files),
     ...options,
-  }));
+  })]));
   return { pyodide, module, table: lengths };
 }
 
@@ -185,8 +190,9 @@ function rebuild(named) {
 /**
  * WebKit gives a function in a WebAssembly table another identity than the export it comes from, and Emscripten
  * would add it to the table again. Until the main module has started, hand out the export of the same name.
+ * @param {(error: any) => void} fail told if the main module cannot start
  */
-function exportsFromTable() {
+function exportsFromTable(fail) {
   const { get } = WebAssembly.Table.prototype;
   const { instantiate, instantiateStreaming } = WebAssembly;
   const exported = new Map();
@@ -199,8 +205,12 @@ function exportsFromTable() {
     }
     return result;
   };
-  WebAssembly.instantiate = /** @type {any} */ ((/** @type {any[]} */ ...given) => /** @type {any} */ (instantiate)(...given).then(remember));
-  WebAssembly.instantiateStreaming = (...given) => instantiateStreaming(...given).then(remember);
+  const refuse = (/** @type {any} */ error) => {
+    fail(error);
+    throw error;
+  };
+  WebAssembly.instantiate = /** @type {any} */ ((/** @type {any[]} */ ...given) => /** @type {any} */ (instantiate)(...given).then(remember, refuse));
+  WebAssembly.instantiateStreaming = (...given) => instantiateStreaming(...given).then(remember, refuse);
   WebAssembly.Table.prototype.get = function (/** @type {number} */ index) {
     const entry = get.call(this, index);
     return (entry && exported.get(entry.name)) ?? entry;

@@ -18,6 +18,7 @@ const early = [];
 
 self.onmessage = ({ data }) => {
   if (data.kind === 'start') start(data);
+  else if (data.kind === 'background') background();
   else if (!resident) early.push(data);
   else receive(data);
 };
@@ -41,6 +42,9 @@ async function start(data) {
   }
 }
 
+/** Fetches what starting did not need. */
+let background = () => {};
+
 const onBytes = (/** @type {number} */ count) => postMessage({ kind: 'progress', bytes: count });
 const send = (/** @type {string} */ message) => postMessage(message);
 
@@ -52,7 +56,7 @@ async function startCold({ parts, figures, environment, late }) {
   resident = python.resident;
   const modules = python.LateModules(false, () => pyodide.toPy([fetchNow(late)]));
   for (const figure of figures) build(figure);
-  bytes(late).then((pack) => modules.add(pyodide.toPy([pack])), ignored);
+  background = once(async () => modules.add(pyodide.toPy([await bytes(late)])));
 }
 
 /**
@@ -75,14 +79,23 @@ async function startResumed({ parts, figures, late }, snapshot) {
     postMessage({ kind: 'ready', figure: name, built: { roots: [root], resumed: true } });
     resident.link(name, send);
   }
-  Promise.all([parts.stdlib, parts.bundle, late].map((url) => bytes(url))).then(([stdlib, ...packs]) => {
+  background = once(async () => {
+    const [stdlib, ...packs] = await Promise.all([parts.stdlib, parts.bundle, late].map((url) => bytes(url)));
     addStandardLibrary(pyodide, stdlib);
     modules.add(pyodide.toPy(packs));
-  }, ignored);
+  });
 }
 
-/** Where files do not come in the background, the import that wants them asks again and says why it fails. */
-function ignored() {}
+/**
+ * Where files do not come in the background, the import that wants them asks again and says why it fails.
+ * @param {() => Promise<void>} work
+ */
+function once(work) {
+  return () => {
+    background = () => {};
+    work().catch(() => {});
+  };
+}
 
 /** @param {{ name: string, module: string, number: number }} figure */
 function build({ name, module, number }) {

@@ -7,9 +7,9 @@ import re
 import numpy as np
 import pytest
 
-from attention_core import EMBEDDINGS, TOKENS, softmax
+from attention_core import EMBEDDINGS, TOKENS, mean_pairwise_distance, softmax
 from figures import asymmetry
-from figures.asymmetry import Asymmetry, State, forward
+from figures.asymmetry import Asymmetry, State, forward, nearest
 
 JOURNEY, STARTS = TOKENS.index("journey"), TOKENS.index("starts")
 UNDIVIDED = {"divisor": "one"}
@@ -112,8 +112,15 @@ def test_readouts_follow_from_the_matrices(figure, read, mode):
     assert values["context_journey"] == pytest.approx(result.weights[JOURNEY] @ result.v)
     assert values["spread_ratio"] == pytest.approx(values["output_spread"] / values["input_spread"])
     averaged = EMBEDDINGS if mode == "none" else result.v
+    assert values["input_spread"] == pytest.approx(mean_pairwise_distance(averaged))
+    assert values["output_spread"] == pytest.approx(mean_pairwise_distance(result.z))
     distances = np.linalg.norm(result.z[:, None] - averaged[None], axis=-1)
     assert values["nearest"] == [TOKENS[i] for i in distances.argmin(axis=1)]
+
+
+def test_each_embedding_is_nearest_to_itself():
+    assert nearest(EMBEDDINGS, EMBEDDINGS) == list(TOKENS)
+    assert nearest(EMBEDDINGS[::-1], EMBEDDINGS) == list(TOKENS[::-1])
 
 
 @pytest.mark.parametrize(("row", "column"), [(1, 6), (6, 1), (3, 3), (2, 3)])

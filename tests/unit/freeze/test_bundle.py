@@ -26,7 +26,17 @@ def test_pack_gives_back_its_files_whatever_their_order(files):
 def package(tmp_path, monkeypatch):
     """A package that can be imported, with files of many kinds."""
     folder = tmp_path / "sample"
-    for name in ("__init__.py", "a/__init__.py", "a/b.py", "a/data.json", "tests/test_a.py", "a/__pycache__/b.pyc", "a/b.pyi", "py.typed", "fast.so"):
+    for name in (
+        "__init__.py",
+        "a/__init__.py",
+        "a/b.py",
+        "a/data.json",
+        "tests/test_a.py",
+        "a/__pycache__/b.pyc",
+        "a/b.pyi",
+        "py.typed",
+        "fast.so",
+    ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(name)
     monkeypatch.syspath_prepend(str(tmp_path))
@@ -43,10 +53,20 @@ def test_bundle_holds_the_installed_files_and_their_versions():
     files = bundle.collect_python([])
     assert files["panel/__init__.py"] == (bundle.package_folder("panel") / "__init__.py").read_bytes()
     for name in bundle.DISTRIBUTIONS:
-        metadata = [data for path, data in files.items() if path.endswith(".dist-info/METADATA") and f"Name: {importlib.metadata.distribution(name).name}\n".encode() in data]
+        metadata = [
+            data
+            for path, data in files.items()
+            if path.endswith(".dist-info/METADATA")
+            and f"Name: {importlib.metadata.distribution(name).name}\n".encode() in data
+        ]
         assert len(metadata) == 1
         assert f"Version: {importlib.metadata.version(name)}\n".encode() in metadata[0]
-    assert not [path for path in files if path.endswith((".so", ".ts", ".map", ".js", ".h", ".pyi")) and path.startswith(("bokeh/server/static", "panel/dist"))]
+    assert not [
+        path
+        for path in files
+        if path.endswith((".so", ".ts", ".map", ".js", ".h", ".pyi"))
+        and path.startswith(("bokeh/server/static", "panel/dist"))
+    ]
     assert not [path for path in files if "\\" in path or path.startswith(("/", ".."))]
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import inspect
 import json
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pytest
 
 from panel_freeze import publish
 from panel_freeze._errors import FreezeError
-from panel_freeze.bake import Documents
+from panel_freeze.bake import Documents, Snapshot
 from panel_freeze.project import Project
 from panel_freeze.publish import Parts, Shelf, swap, write_site
 from panel_freeze.report import check_references
@@ -40,15 +39,24 @@ def parts(tmp_path):
         assets[name] = tmp_path / name
         assets[name].write_bytes(name.encode() + b"\n//# sourceMappingURL=x.map")
     figure = {
-        "doc": {"roots": [{"id": "1"}], "css": "https://freeze.invalid/panel/1.9.4/dist/css/button.css", "text": "</script><b>"},
+        "doc": {
+            "roots": [{"id": "1"}],
+            "css": "https://freeze.invalid/1.9.4/dist/css/button.css",
+            "text": "</script><b>",
+        },
         "roots": ["1"],
         "html": '<span data-readout="x" data-value="1">1</span>',
         "title": TITLE,
     }
-    given = {"figures": {"one": figure}, "numbers": {}, "imported": frozenset({"apps/one.pyc"}), "versions": {"bokeh": bokeh.__version__}}
-    rest = {name: {} for name in inspect.signature(Documents).parameters if name not in given}
+    given = {
+        "figures": {"one": figure},
+        "numbers": {},
+        "imported": frozenset({"apps/one.pyc"}),
+        "versions": {"bokeh": bokeh.__version__},
+    }
+    given["snapshots"] = {"other": Snapshot(b"head", b"memory", (1, 2))}
     python = {"apps/one.pyc": b"one", "apps/two.pyc": b"two", "apps/data.csv": b"1,2"}
-    return Parts(assets, python, {"numpy/a.so": b"a"}, Documents(**given, **rest))
+    return Parts(assets, python, {"numpy/a.so": b"a"}, Documents(**given))
 
 
 @pytest.fixture
@@ -75,7 +83,9 @@ def test_titles_are_shown_literally(draft):
 
 
 def test_data_of_the_page_cannot_end_its_script(project, parts, tmp_path):
-    write_site(dataclasses.replace(project, figures=("one",), package="</script><b>"), parts, tmp_path / "dist", boot="none")
+    write_site(
+        dataclasses.replace(project, figures=("one",), package="</script><b>"), parts, tmp_path / "dist", boot="none"
+    )
     page = (tmp_path / "dist" / "index.html").read_text(encoding="utf-8")
     assert "</script><b>" not in page
 
@@ -97,7 +107,11 @@ def test_other_bokeh_is_refused_with_both_versions(project, parts, tmp_path, mon
         parts.documents.versions["bokeh"] = "3.8.0"
     else:
         given = publish._package_file
-        monkeypatch.setattr(publish, "_package_file", lambda package, path: given(package, path).replace(f'"{bokeh.__version__}"'.encode(), b'"3.8.0"'))
+        monkeypatch.setattr(
+            publish,
+            "_package_file",
+            lambda package, path: given(package, path).replace(f'"{bokeh.__version__}"'.encode(), b'"3.8.0"'),
+        )
     with pytest.raises(FreezeError) as error:
         write_site(project, parts, tmp_path / "dist", boot="none")
     assert "3.8.0" in str(error.value)
@@ -115,7 +129,16 @@ def test_reference_to_nothing_is_refused(tmp_path, text):
         check_references(tmp_path)
 
 
-@pytest.mark.parametrize("text", ['<a href="https://example.org">', '<a href="#x">', '<a href="index.html#x">', '<a href="./?a=1">', '<img src="data:,">'])
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<a href="https://example.org">',
+        '<a href="#x">',
+        '<a href="index.html#x">',
+        '<a href="./?a=1">',
+        '<img src="data:,">',
+    ],
+)
 def test_good_references_are_accepted(tmp_path, text):
     (tmp_path / "index.html").write_text(text)
     check_references(tmp_path)

@@ -18,7 +18,14 @@ from panel_freeze.serve import serving, snapshot
 @pytest.fixture
 def site(tmp_path):
     folder = tmp_path / "dist"
-    for name in ("index.html", "figures/a/index.html", "assets/x.abc.wasm", "assets/x.abc.mjs", "assets/x.abc.bin", "manifest.webmanifest"):
+    for name in (
+        "index.html",
+        "figures/a/index.html",
+        "assets/x.abc.wasm",
+        "assets/x.abc.mjs",
+        "assets/x.abc.bin",
+        "manifest.webmanifest",
+    ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(f"this is {name}\n" * 20)
     (tmp_path / "secret.txt").write_text("secret")
@@ -54,7 +61,17 @@ def test_types_are_right_whatever_the_system_says(site, monkeypatch, path, kind)
 
 @pytest.mark.parametrize(
     "path",
-    ["secret.txt", "../secret.txt", "..%2fsecret.txt", "%2e%2e/secret.txt", "assets/../../secret.txt", "//etc/passwd", "assets", "figures/b/", "figures/a"],
+    [
+        "secret.txt",
+        "../secret.txt",
+        "..%2fsecret.txt",
+        "%2e%2e/secret.txt",
+        "assets/../../secret.txt",
+        "//etc/passwd",
+        "assets",
+        "figures/b/",
+        "figures/a",
+    ],
 )
 def test_everything_else_is_not_found(site, path):
     with serving(site) as address:

@@ -1,0 +1,247 @@
+#!/usr/bin/env python3
+"""Measure the built site, and the same figures through `panel convert`, in one run.
+
+Each number is the median of some visits in a real browser, each with a new profile on disk. The host is on this
+machine; for the slow line there is a relay before it, which also slows what workers fetch, as the throttling of
+a browser's developer tools does not. (The same holds for their slowing of the processor: it does not reach the
+worker that Python runs in, so it is not measured.) Nothing is judged here: what must hold is tested elsewhere.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmark import neighbour
+from benchmark.line import Host, hosting
+from benchmark.visit import Control, Visited, browser, latencies, memory, opened, profile, visit, wait_until_calm
+from playwright.sync_api import Playwright, sync_playwright
+
+from panel_freeze.__main__ import build
+from panel_freeze.project import load_project
+
+ROOT = Path(__file__).resolve().parents[1]
+CONFIGURATION = ROOT / "site" / "site.toml"
+
+# For each figure a control that changes much of it, and a readout that follows.
+CONTROLS: Mapping[str, Control] = {
+    "asymmetry": {"control": "Mode", "readout": "weight_error"},
+    "scaling": {"control": "d_k", "readout": "score_sd"},
+    "masking": {"control": "Mask", "readout": "leak_by_row"},
+    "dropout": {"control": "p", "readout": "factor"},
+    "heads": {"control": "Preset", "readout": "head_dim"},
+    "cost": {"control": "Context length", "readout": "score_bytes"},
+}
+EVENTS = (100, 500)  # changes of controls, after which memory is looked at
+
+
+@dataclass(frozen=True)
+class Target:
+    """One way to have the figures, as it is served."""
+
+    name: str
+    host: Host
+    near: str
+    far: str
+
+
+def say(text: str) -> None:
+    """Tell what is being done; the tables go elsewhere."""
+    sys.stderr.write(f"{text}\n")
+    sys.stderr.flush()
+
+
+def tell(*lines: str) -> None:
+    """Write a part of the result."""
+    sys.stdout.write("\n".join(lines) + "\n\n")
+    sys.stdout.flush()
+
+
+@contextmanager
+def targets(site: Path, figures: Sequence[str], *, compare: bool) -> Iterator[list[Target]]:
+    """Serve the site, with and without its saved memory, and the converted figures."""
+    with ExitStack() as stack:
+        host = Host(site, r"/assets/")
+        near, far = stack.enter_context(hosting(host))
+        found = [
+            Target("this site", host, f"{near}/", f"{far}/"),
+            Target("without the saved memory", host, f"{near}/?boot=cold", f"{far}/?boot=cold"),
+        ]
+        if compare:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
+            differences = neighbour.converted(figures, ROOT, folder, say)
+            say(f"Different in the converted page: {'; '.join(differences)}.")
+            other = Host(folder, neighbour.LASTING)
+            near, far = (f"{address}/{neighbour.PAGE}" for address in stack.enter_context(hosting(other)))
+            found.append(Target("panel convert", other, near, far))
+        yield found
+
+
+# Visits
+
+
+def visits(
+    playwright: Playwright, found: Sequence[Target], controls: Sequence[Control], repeats: int, *, slow: bool
+) -> dict[str, dict[str, list[Visited]]]:
+    """Visit every target in turn, so that what else the machine does meets all alike."""
+    seen: dict[str, dict[str, list[Visited]]] = {target.name: {} for target in found}
+
+    def note(target: Target, kind: str, folder: Path, address: str) -> None:
+        visited = visit(playwright, folder, target.host, address, controls)
+        say(f"{target.name}, {kind}: answers after {visited.seconds['answered']:.2f} s (load {os.getloadavg()[0]:.1f})")
+        seen[target.name].setdefault(kind, []).append(visited)
+
+    for target in found:  # so that no file is read or compressed for the first time
+        with profile() as folder:
+            visit(playwright, folder, target.host, target.near, controls)
+    for _ in range(repeats):
+        for target in found:
+            with profile() as folder:
+                note(target, "first", folder, target.near)
+                note(target, "second", folder, target.near)
+            if slow:
+                with profile() as folder:
+                    note(target, "slow", folder, target.far)
+    return seen
+
+
+Kinds = Mapping[str, Sequence[Visited]]
+
+MEASURES: Mapping[str, Callable[[Kinds], str]] = {
+    "first picture": lambda kinds: _seconds(kinds["first"], "picture"),
+    "all painted": lambda kinds: _seconds(kinds["first"], "painted"),
+    "all live": lambda kinds: _seconds(kinds["first"], "live"),
+    "all have answered a change": lambda kinds: _seconds(kinds["first"], "answered"),
+    "second visit: all live": lambda kinds: _seconds(kinds["second"], "live"),
+    "second visit: all have answered": lambda kinds: _seconds(kinds["second"], "answered"),
+    "20 Mbit/s, 40 ms: all live": lambda kinds: _seconds(kinds.get("slow", ()), "live"),
+    "20 Mbit/s, 40 ms: all have answered": lambda kinds: _seconds(kinds.get("slow", ()), "answered"),
+    "sent until live": lambda kinds: _bytes([visited.until_live for visited in kinds["first"]]),
+    "sent in all": lambda kinds: _bytes([visited.all for visited in kinds["first"]]),
+    "sent at the second visit": lambda kinds: _bytes([visited.all for visited in kinds["second"]]),
+    "requests": lambda kinds: f"{statistics.median(visited.requests for visited in kinds['first']):.0f}",
+    "layout shift": lambda kinds: f"{statistics.median(visited.shift for visited in kinds['first']):.3f}",
+}
+
+
+def visits_table(seen: Mapping[str, Kinds]) -> Iterator[str]:
+    """Yield the lines of the table of visits: medians, with the smallest and the largest."""
+    yield f"| | {' | '.join(seen)} |"
+    yield "|---" * (len(seen) + 1) + "|"
+    for name, read in MEASURES.items():
+        yield f"| {name} | {' | '.join(map(read, seen.values()))} |"
+
+
+def ratio(seen: Mapping[str, Kinds]) -> str:
+    """Return in one sentence how much sooner this site is than the converted page."""
+    ours, theirs = seen["this site"]["first"], seen["panel convert"]["first"]
+    live, answered = (_median(theirs, mark) / _median(ours, mark) for mark in ("live", "answered"))
+    return f"All live {live:.1f} times sooner, all have answered {answered:.1f} times sooner."
+
+
+def _median(given: Sequence[Visited], mark: str) -> float:
+    return statistics.median(visited.seconds[mark] for visited in given)
+
+
+def _seconds(given: Sequence[Visited], mark: str) -> str:
+    found = [visited.seconds[mark] for visited in given]
+    return f"{_median(given, mark):.2f} s ({min(found):.2f}–{max(found):.2f})" if found else "–"
+
+
+def _bytes(sizes: Sequence[int]) -> str:
+    size = statistics.median(sizes)
+    return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"
+
+
+# Changes
+
+
+def changes_table(
+    playwright: Playwright, found: Sequence[Target], controls: Mapping[str, Control], times: int
+) -> Iterator[str]:
+    """Yield the lines of the table of latencies: milliseconds, p50 and p95."""
+    measured: dict[str, dict[str, str]] = {}
+    for target in found:
+        with profile() as folder, browser(playwright, folder) as context:
+            page, _ = opened(context, target.near, list(controls.values()))
+            wait_until_calm(target.host)
+            for name, control in controls.items():
+                say(f"{target.name}: changing {control['control']} of {name} …")
+                samples = latencies(page, control, times)
+                measured.setdefault(name, {})[target.name] = " | ".join(
+                    _quantiles([sample[what] for sample in samples]) for what in ("readout", "repainted")
+                )
+    names = [target.name for target in found]
+    yield "| change → | " + " | ".join(f"{name}: readout | repainted" for name in names) + " |"
+    yield "|---" * (2 * len(names) + 1) + "|"
+    for figure, cells in measured.items():
+        yield f"| {figure}, {controls[figure]['control']} | {' | '.join(cells[name] for name in names)} |"
+
+
+def _quantiles(values: Sequence[float]) -> str:
+    twentieths = statistics.quantiles(values, n=20, method="inclusive")
+    return f"{twentieths[9]:.0f} · {twentieths[18]:.0f}"
+
+
+def memory_lines(playwright: Playwright, found: Sequence[Target], controls: Sequence[Control]) -> Iterator[str]:
+    """Yield, for each target, a line on the memory after many changes."""
+    for target in found:
+        with profile() as folder, browser(playwright, folder) as context:
+            page, _ = opened(context, target.near, controls)
+            wait_until_calm(target.host)
+            parts = []
+            done = 0
+            for events in EVENTS:
+                say(f"{target.name}: {events} changes …")
+                page.evaluate("([all, times]) => probe.changes(all, times)", [list(controls), events - done])
+                done = events
+                held = memory(page, folder)
+                parts.append(
+                    f"{held['heap']:.1f} MB JavaScript and {held['processes']:.0f} MB in all after {events} changes"
+                )
+            yield f"- {target.name}: {', '.join(parts)}"
+
+
+def main(arguments: Sequence[str]) -> None:
+    """Measure what is asked for, and write the tables."""
+    parser = argparse.ArgumentParser("bench.py", description=__doc__)
+    parser.add_argument("--site", type=Path, help="a built site; without it, one is built")
+    parser.add_argument("--figures", nargs="+", help="figures to look at; by default all of the site")
+    parser.add_argument("--repeats", type=int, default=5, help="visits of each kind (5)")
+    parser.add_argument(
+        "--changes", type=int, default=40, help="changes of each figure (40); 0 leaves them and memory out"
+    )
+    parser.add_argument("--no-slow", action="store_true", help="leave the slow line out")
+    parser.add_argument("--no-convert", action="store_true", help="leave `panel convert` out")
+    given = parser.parse_args(arguments)
+    figures = given.figures or load_project(CONFIGURATION).figures
+    controls = {name: CONTROLS[name] for name in figures}
+    with ExitStack() as stack:
+        site = given.site
+        if site is None:
+            site = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-"))) / "dist"
+            build(CONFIGURATION, site, cache=None, mirror=None)
+        found = stack.enter_context(targets(site, figures, compare=not given.no_convert))
+        playwright = stack.enter_context(sync_playwright())
+        tell(f"{os.cpu_count()} processors, load {os.getloadavg()[1]:.1f}; medians of {given.repeats} visits.")
+        if given.repeats:
+            seen = visits(playwright, found, list(controls.values()), given.repeats, slow=not given.no_slow)
+            tell(*visits_table(seen))
+            if not given.no_convert:
+                tell(ratio(seen))
+        if given.changes:
+            pages = [target for target in found if target.name != "without the saved memory"]
+            tell(*changes_table(playwright, pages, controls, given.changes))
+            tell(*memory_lines(playwright, pages, list(controls.values())))
+        tell(f"Load at the end: {os.getloadavg()[1]:.1f}.")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

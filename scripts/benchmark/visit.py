@@ -1,0 +1,129 @@
+"""Visits to a page: a browser, a profile on disk, and what the page's probe has noted."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from playwright.sync_api import BrowserContext, Page, Playwright
+
+from benchmark.line import Host
+from panel_freeze.bake import BROWSER_ARGUMENTS
+
+PROBE = Path(__file__).with_name("probe.js").read_text(encoding="utf-8")
+PATIENCE = 60_000  # milliseconds until a page must have answered
+PAUSE = 100  # milliseconds without a patch, after which a figure has drawn what a change brought
+CALM = 1.5  # seconds without a request, after which a page has all it wants
+
+#: A control by its label, and a readout that follows it; by figure.
+Control = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Visited:
+    """What one visit took."""
+
+    seconds: Mapping[str, float]  # since the page was asked for, by mark
+    until_live: int  # bytes that were asked for until all figures were live
+    all: int  # bytes, with what the page fetches in the background
+    requests: int
+    shift: float  # of the layout
+
+
+@contextmanager
+def profile() -> Iterator[Path]:
+    """Yield a folder for a browser's profile, new and gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="bench-", ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def browser(playwright: Playwright, folder: Path) -> Iterator[BrowserContext]:
+    """Start a browser with the profile in a folder."""
+    context = playwright.chromium.launch_persistent_context(
+        str(folder),
+        executable_path=os.environ.get("CHROMIUM_PATH") or None,
+        args=BROWSER_ARGUMENTS,
+        viewport={"width": 1280, "height": 900},
+    )
+    context.set_default_timeout(PATIENCE)
+    context.add_init_script(PROBE)
+    try:
+        yield context
+    finally:
+        context.close()
+
+
+def opened(context: BrowserContext, address: str, controls: Sequence[Control]) -> tuple[Page, Mapping[str, float]]:
+    """Open a page, wait until every figure has answered a change, and return its marks in seconds."""
+    page = context.pages[0]
+    page.goto(address, wait_until="commit")
+    marks = page.evaluate("given => probe.answers(...given)", [list(controls), PATIENCE])
+    return page, {name: value / 1000 for name, value in marks.items()}
+
+
+def visit(playwright: Playwright, folder: Path, host: Host, address: str, controls: Sequence[Control]) -> Visited:
+    """Visit a page, and leave it when it has loaded all it wants."""
+    host.log.clear()
+    with browser(playwright, folder) as context:
+        page, seconds = opened(context, address, controls)
+        wait_until_calm(host)
+        started, shift = page.evaluate("() => [performance.timeOrigin / 1000, probe.shift]")
+    until_live = host.sent(started + seconds["live"])
+    return Visited(seconds, until_live, host.sent(), len(host.log), shift)
+
+
+def wait_until_calm(host: Host) -> None:
+    """Return when nothing has been asked for a while."""
+    before = -1
+    while before != len(host.log):
+        before = len(host.log)
+        time.sleep(CALM)
+
+
+def latencies(page: Page, control: Control, times: int) -> list[dict[str, Any]]:
+    """Return milliseconds until the readout has changed and until the figure is repainted, for each change."""
+    script = "([control, times, pause]) => probe.latency(control, times, pause)"
+    found: list[dict[str, Any]] = page.evaluate(script, [dict(control), times, PAUSE])
+    return found
+
+
+def memory(page: Page, folder: Path) -> dict[str, float]:
+    """Return megabytes in use after tidying up: the page's JavaScript, and all that its processes hold."""
+    session = page.context.new_cdp_session(page)
+    session.send("HeapProfiler.collectGarbage")
+    used = session.send("Runtime.getHeapUsage")["usedSize"]
+    session.detach()
+    return {"heap": used / 1e6, "processes": _renderers(folder) / 1e6}
+
+
+def _renderers(folder: Path) -> int:
+    """Return the bytes held by the processes that draw pages, each shared page in parts; 0 where Linux is not."""
+    if not Path("/proc/self/smaps_rollup").exists():
+        return 0
+    lines: dict[int, str] = {}
+    parents: dict[int, int] = {}
+    for place in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            lines[int(place.name)] = (place / "cmdline").read_text(errors="replace").replace("\0", " ")
+            parents[int(place.name)] = int((place / "stat").read_text().rpartition(")")[2].split()[1])
+    family = {number for number, line in lines.items() if str(folder) in line}
+    for _ in range(len(parents)):
+        grown = family | {number for number, parent in parents.items() if parent in family}
+        if grown == family:
+            break
+        family = grown
+    total = 0
+    for number in family:
+        if "--type=renderer" in lines.get(number, ""):
+            rollup = Path(f"/proc/{number}/smaps_rollup").read_text()
+            total += 1024 * int(re.search(r"^Pss:\s+(\d+)", rollup, re.MULTILINE)[1])  # type: ignore[index]
+    return total
