@@ -220,7 +220,7 @@ class Heads(Card):
     state_class = State
     view_keys = ("head", "line")
     scenes: Mapping[str, Mapping[str, Any]] = {
-        "The book’s toy": {},
+        "The book's toy": {},
         "A head you can see": {"preset": "small"},
         "GPT-2 divides by 8": {"preset": "gpt2", "line": 7},
         "Wrapper at matched width": {"preset": "gpt2", "kind": "wrapper"},

@@ -321,13 +321,17 @@ class FigureOnPage:
 
     def operate(self, role: str, name: str, value: str = "") -> None:
         """Use a control as a reader would; `value` is what to choose, type or press."""
-        control = self.control(role, name)
+        control = self.control("button" if role == "key" else role, name)
         if role == "radiogroup":
             control.get_by_role("radio", name=value, exact=True).check()
         elif role == "combobox":
             control.select_option(label=value)
         elif role in ("spinbutton", "textbox"):
             control.fill(value)
+            control.press("Enter")
+        elif role == "switch":
+            control.press("Space")
+        elif role == "key":
             control.press("Enter")
         elif role == "slider":
             for key in value.split():

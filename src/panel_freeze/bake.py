@@ -35,6 +35,7 @@ PICTURE_WINDOWS = {360: 360, 768: 768, 1080: 1280}
 # Higher than any figure: what lies outside the window is not drawn as it is inside.
 PICTURE_HEIGHT = 4000
 SCHEMES = ("light", "dark")
+SCALES = (1, 2)  # dots of the screen in a CSS pixel, at which heights are measured
 # A figure's height is measured at these widths of the window, and held from each to the next; the usual phones are
 # met exactly.
 HEIGHT_WIDTHS = tuple(sorted({*range(320, 1280, 48), 360, 375, 390, 393, 402, 412, 430, 768}))
@@ -288,25 +289,40 @@ def take_pictures(project: Project, draft: Path, executable: str | None) -> Pict
     Heights are in CSS pixels of the figure's stage, by width of the window.
     """
     with serving(draft) as address:
-        light, dark = together([partial(_photograph, project, address, executable, scheme) for scheme in SCHEMES])
-    return Pictures(light.images | dark.images, light.heights)
+        photograph = partial(_photograph, project, address, executable)
+        measure = partial(_measure, project, address, executable)
+        tasks = [partial(photograph, scheme) for scheme in SCHEMES] + [partial(measure, scale) for scale in SCALES]
+        light, dark, *measured = together(tasks)
+    return Pictures(light | dark, {key: max(heights[key] for heights in measured) for key in measured[0]})
 
 
-def _photograph(project: Project, address: str, executable: str | None, scheme: str) -> Pictures:
-    """Take the pictures of one scheme; heights, which do not depend on it, are measured in the light one."""
+def _photograph(
+    project: Project, address: str, executable: str | None, scheme: str
+) -> dict[tuple[str, int, str], bytes]:
+    """Take the pictures of one scheme."""
     images: dict[tuple[str, int, str], bytes] = {}
-    heights: dict[tuple[str, int], int] = {}
     with browser_page(executable, color_scheme=scheme, device_scale_factor=2, reduced_motion="reduce") as page:
         _open_painted(page, address, project)
-        stages = {name: page.locator(f"figure[data-figure={name}] .stage") for name in project.figures}
         for width, window in PICTURE_WINDOWS.items():
             _resize(page, window, PICTURE_HEIGHT)
-            images |= {(name, width, scheme): stage.screenshot() for name, stage in stages.items()}
-        for width in HEIGHT_WIDTHS if scheme == SCHEMES[0] else ():
+            images |= {(name, width, scheme): _stage(page, name).screenshot() for name in project.figures}
+    return images
+
+
+def _measure(project: Project, address: str, executable: str | None, scale: int) -> dict[tuple[str, int], int]:
+    """Measure the figures' heights on a screen of one density: a line is a whole number of its dots."""
+    heights: dict[tuple[str, int], int] = {}
+    with browser_page(executable, device_scale_factor=scale, reduced_motion="reduce") as page:
+        _open_painted(page, address, project)
+        for width in HEIGHT_WIDTHS:
             _resize(page, width)
-            boxes = {name: stage.bounding_box() for name, stage in stages.items()}
+            boxes = {name: _stage(page, name).bounding_box() for name in project.figures}
             heights |= {(name, width): math.ceil(box["height"]) for name, box in boxes.items() if box}
-    return Pictures(images, heights)
+    return heights
+
+
+def _stage(page: Any, figure: str) -> Any:
+    return page.locator(f"figure[data-figure={figure}] .stage")
 
 
 def _open_painted(page: Any, address: str, project: Project) -> None:

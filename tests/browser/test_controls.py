@@ -9,8 +9,11 @@ from __future__ import annotations
 import re
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 from playwright.sync_api import expect
+
+from attention_core import sample_scores, softmax
 
 
 class Literal(NamedTuple):
@@ -21,7 +24,10 @@ class Literal(NamedTuple):
 
 
 class Use(NamedTuple):
-    """One use of a control: its role, its exact name, and what is chosen, typed or pressed."""
+    """One use of a control: its role, its exact name, and what is chosen, typed or pressed.
+
+    The role ``key`` is a button used by keyboard, which also reaches one that is disabled for now.
+    """
 
     role: str
     name: str
@@ -35,6 +41,12 @@ class Row(NamedTuple):
     uses: list[Use]
     readout: str
     expected: Any  # a name in numbers.json, a tuple that leads into a table there, or a Literal
+
+
+def drawn(seed: int, draw: int, *, exact: bool = False) -> Literal:
+    """The largest weight of one draw at d_k = 64 with six keys and no divisor, worked out here."""
+    scores = sample_scores(np.random.default_rng(seed), 64, 6, draw, exact=exact)[-1]
+    return Literal(float(softmax(scores).max()), 1e-9)
 
 
 TIED = Use("radiogroup", "Mode", "Tied")
@@ -64,6 +76,73 @@ CONTROLS = [
     Row("asymmetry", [SEPARATE, Use("combobox", "Row", "1 Your")], "pair", ("s34_weights", (0, 2), (2, 0))),
     Row("asymmetry", [SEPARATE, Use("combobox", "Column", "6 step")], "score_pair", ("s34_scores", (1, 5), (5, 1))),
     Row("asymmetry", [SEPARATE, Use("spinbutton", "Weight seed", "5"), Use("spinbutton", "Weight seed", "123")], "weight_error", "fig1_separate_weight_error"),
+    Row("scaling", [], "score_sd_theory", Literal(8.0, 1e-12)),
+    Row("scaling", [], "top_weight", drawn(1, 1)),
+    Row("scaling", [Use("spinbutton", "d_k", "4096")], "score_sd_theory", Literal(64.0, 1e-12)),
+    Row("scaling", [Use("spinbutton", "d_k", "4096")], "jacobian_median_scaled", Literal(0.2337, 0.006)),
+    Row("scaling", [Use("slider", "d_k", "Home")], "score_sd_theory", Literal(1.0, 1e-12)),
+    Row("scaling", [Use("radiogroup", "Divisor", "√d_k")], "jacobian_chosen", Literal(0.2332, 0.01)),
+    Row("scaling", [Use("radiogroup", "Divisor", "d_k")], "jacobian_chosen", Literal(5 / 36, 0.02)),
+    Row("scaling", [Use("spinbutton", "Keys", "7")], "jacobian_median", Literal(0.0294, 0.0135)),
+    Row("scaling", [Use("spinbutton", "Draws", "2000")], "jacobian_median", Literal(0.0234, 0.0085)),
+    Row("scaling", [Use("spinbutton", "Draw", "2")], "top_weight", drawn(1, 2)),
+    Row("scaling", [Use("spinbutton", "Seed", "2")], "top_weight", drawn(2, 1)),
+    Row("scaling", [Use("button", "Resample")], "top_weight", drawn(2, 1)),
+    Row("scaling", [Use("switch", "Form real dot products")], "top_weight", drawn(1, 1, exact=True)),
+    Row("masking", [], "first_entry_naive", "fig3_naive_first"),
+    Row("masking", [], "first_entry_efficient", "fig3_efficient_first"),
+    Row("masking", [], "row_2", "fig3_row2"),
+    Row("masking", [], "row_3", "fig3_row3"),
+    Row("masking", [], "vector_softmax", "fig3_softmax_counterexample"),
+    Row("masking", [], "visible_share", Literal(7 / 12, 1e-12)),
+    Row("masking", [], "max_difference", Literal(0.0, 1e-15)),
+    Row("masking", [Use("radiogroup", "Mask", "0")], "leak_by_row", "fig3_zero_leak_rows"),
+    Row("masking", [Use("radiogroup", "Mask", "−1e9")], "leak_by_row", Literal([0.0] * 6, 1e-12)),
+    Row("masking", [Use("spinbutton", "Scores ×", "10")], "first_entry_efficient", Literal(2.899088863119024, 1e-6)),
+    Row("masking", [Use("slider", "Scores ×", "Home")], "first_entry_efficient", Literal(0.02899088863119024, 1e-7)),
+    Row("masking", [Use("combobox", "Row", "2 journey"), Use("combobox", "Column", "1 Your")], "row_2", "fig3_row2"),
+    Row("masking", [Use("spinbutton", "Weight seed", "5"), Use("spinbutton", "Weight seed", "789")], "first_entry_naive", "fig3_naive_first"),
+    Row("masking", [Use("textbox", "Vector", "0,0")], "vector_softmax", Literal([0.5, 0.5], 1e-12)),
+    Row("masking", [Use("button", "Next"), Use("button", "Back"), Use("slider", "Step", "End")], "row_3", "fig3_row3"),
+    Row("dropout", [], "row_sums", "fig4_dropped_row_sums"),
+    Row("dropout", [], "kept", Literal(12)),
+    Row("dropout", [], "factor", Literal(2.0)),
+    Row("dropout", [Use("slider", "p", "Home")], "factor", Literal(1.0)),
+    Row("dropout", [Use("spinbutton", "p", "0.1")], "factor", Literal(1 / 0.9, 1e-12)),
+    Row("dropout", [Use("spinbutton", "p", "1")], "factor", Literal(None)),
+    Row("dropout", [Use("switch", "Rescale survivors")], "mean_row_sum_theory", Literal(0.5, 1e-12)),
+    Row("dropout", [Use("spinbutton", "Seed", "5"), Use("spinbutton", "Seed", "123")], "row_sums", "fig4_dropped_row_sums"),
+    Row("dropout", [Use("spinbutton", "Seed", "122"), Use("button", "Resample")], "row_sums", "fig4_dropped_row_sums"),
+    Row("dropout", [Use("button", "Run 10,000 draws")], "draws_done", Literal(10_000)),
+    Row("dropout", [Use("key", "Cancel")], "draws_done", Literal(1)),
+    Row("heads", [], "head_dim", ("fig5_params_toy", "head_dim")),
+    Row("heads", [], "parameters", ("fig5_params_toy", "split_total")),
+    Row("heads", [], "shape", Literal([2, 6, 3])),
+    Row("heads", [Use("radiogroup", "Preset", "GPT-2")], "divisor", "fig5_divisor_split"),
+    Row("heads", [Use("radiogroup", "Preset", "GPT-2")], "divisor_wrong", "fig5_divisor_wrong"),
+    Row("heads", [Use("radiogroup", "Preset", "GPT-2")], "parameters", ("fig5_params_gpt2", "split_total")),
+    Row("heads", [Use("radiogroup", "Preset", "GPT-2")], "max_difference", Literal(None)),
+    Row("heads", [Use("radiogroup", "Preset", "Small")], "head_dim", Literal(2)),
+    Row("heads", [Use("radiogroup", "Class", "Wrapper")], "output_width", Literal(4)),
+    Row("heads", [Use("radiogroup", "Class", "Wrapper")], "projection_products", ("fig5_matmuls_toy", "wrapper_projections")),
+    Row("heads", [Use("combobox", "Heads", "1")], "head_dim", Literal(2)),
+    Row("heads", [Use("spinbutton", "Head shown", "2")], "max_difference", Literal(0.0, 1e-15)),
+    Row("heads", [Use("button", "Next")], "shape", Literal([2, 6, 2])),
+    Row("heads", [Use("button", "Next"), Use("button", "Back")], "shape", Literal([2, 6, 3])),
+    Row("heads", [Use("slider", "Line", "End")], "shape", Literal([2, 6, 2])),
+    Row("cost", [], "score_bytes", "fig6_bytes_1024"),
+    Row("cost", [], "masked_share", ("fig6_masked_share", "1024")),
+    Row("cost", [], "crossover", ("fig6_crossover", "against_qkv")),
+    Row("cost", [Use("spinbutton", "Context length", "1047576")], "score_bytes", "fig6_bytes_window"),
+    Row("cost", [Use("spinbutton", "Context length", "1047576")], "cards_ratio", ("fig6_cards", "ratio_80_GiB")),
+    Row("cost", [Use("spinbutton", "Context length", "1047576")], "hours", ("fig6_seconds", "hours")),
+    Row("cost", [Use("slider", "Context length", "End")], "score_bytes", Literal(2_199_023_255_552)),
+    Row("cost", [Use("radiogroup", "Bytes per score", "4")], "score_bytes", Literal(4_194_304)),
+    Row("cost", [Use("spinbutton", "Heads", "12")], "score_bytes", Literal(25_165_824)),
+    Row("cost", [Use("spinbutton", "Layers", "12")], "score_bytes", Literal(25_165_824)),
+    Row("cost", [Use("spinbutton", "d", "64")], "crossover", Literal(96.0, 1e-9)),
+    Row("cost", [Use("spinbutton", "Context length", "1047576"), Use("radiogroup", "1k means", "1,000")], "hours", ("fig6_seconds", "hours_if_1k_is_1000")),
+    Row("cost", [Use("spinbutton", "Context length", "1047576"), Use("combobox", "Card", "H100, as sold: 80 GB")], "cards", ("fig6_cards", "ceil_80_GB")),
 ]  # fmt: skip
 
 SCENES = [
@@ -74,15 +153,56 @@ SCENES = [
     Row("asymmetry", [Use("button", "Separate")], "score_error", "fig1_separate_score_error"),
     Row("asymmetry", [Use("button", "W_k = 2 W_q")], "score_error", "fig1_counterexample_scaled_key"),
     Row("asymmetry", [Use("button", "Orthonormal inputs")], "weight_error", "fig1_counterexample_symmetric_weights"),
-]
+    Row("scaling", [Use("button", "d_k = 2")], "score_sd_theory", Literal(2**0.5, 1e-12)),
+    Row("scaling", [Use("button", "GPT-2's 64")], "score_sd_theory", Literal(8.0, 1e-12)),
+    Row("scaling", [Use("button", "768 with no divisor")], "live_share", Literal(1 / 3, 0.1)),
+    Row("scaling", [Use("button", "4096: the gradient is gone")], "score_sd_theory", Literal(64.0, 1e-12)),
+    Row("scaling", [Use("button", "4096, scaled")], "jacobian_chosen", Literal(0.2337, 0.006)),
+    Row("masking", [Use("button", "Start")], "row_2", "fig3_row2"),
+    Row("masking", [Use("button", "Where the two look unrelated")], "first_entry_naive", "fig3_naive_first"),
+    Row("masking", [Use("button", "Same end")], "row_3", "fig3_row3"),
+    Row("masking", [Use("button", "Mask with zero")], "leak_by_row", "fig3_zero_leak_rows"),
+    Row("masking", [Use("button", "Naive path breaks")], "max_difference", Literal(None)),
+    Row("dropout", [Use("button", "The book's printed mask")], "row_sums", "fig4_dropped_row_sums"),
+    Row("dropout", [Use("button", "GPT's rate, 0.1")], "factor", Literal(1 / 0.9, 1e-12)),
+    Row("dropout", [Use("button", "p = 0.5, ten thousand draws")], "mean_row_sum", Literal(1.0, 0.0105)),
+    Row("dropout", [Use("button", "Without rescaling")], "mean_row_sum_theory", Literal(0.5, 1e-12)),
+    Row("heads", [Use("button", "The book's toy")], "head_dim", ("fig5_params_toy", "head_dim")),
+    Row("heads", [Use("button", "A head you can see")], "max_difference", Literal(0.0, 1e-15)),
+    Row("heads", [Use("button", "GPT-2 divides by 8")], "divisor", "fig5_divisor_split"),
+    Row("heads", [Use("button", "Wrapper at matched width")], "parameters", ("fig5_params_gpt2", "wrapper_qkv_at_matched_width")),
+    Row("cost", [Use("button", "1,024 tokens: nothing")], "score_bytes", "fig6_bytes_1024"),
+    Row("cost", [Use("button", "A million tokens")], "score_bytes", "fig6_bytes_window"),
+    Row("cost", [Use("button", "A million tokens")], "cards", ("fig6_cards", "ceil_80_GiB")),
+    Row("cost", [Use("button", "Where quadratic overtakes")], "crossover", ("fig6_crossover", "against_qkv")),
+    Row("cost", [Use("button", "All heads, all layers")], "score_bytes", Literal(20_227_562_049_503_232)),
+]  # fmt: skip
+
+
+def scene_names(figure: str) -> list[str]:
+    """The names of a figure's scenes, in their order."""
+    return list(dict.fromkeys(row.uses[0].name for row in SCENES if row.figure == figure))
+
+
+MENU = ("Reset", "Copy link", "Open alone")
 
 # What a reader who uses the keyboard alone comes by, in order.
 STOPS = {
-    "asymmetry": [
-        *(row.uses[0].name for row in SCENES if row.figure == "asymmetry" and row.readout != "spread_ratio"),
-        *("No matrices", "√d_k", "Scores", "Row", "Column", "Weight seed"),
-        *("Reset", "Copy link", "Open alone"),
-    ],
+    figure: [*scene_names(figure), *controls, *MENU]
+    for figure, controls in {
+        "asymmetry": ("No matrices", "√d_k", "Scores", "Row", "Column", "Weight seed"),
+        "scaling": (
+            *("d_k", "d_k", "1", "Keys", "Keys", "Draws", "Draws", "Draw", "Draw"),
+            *("Seed", "Resample", "Form real dot products"),
+        ),
+        "masking": (
+            *("Step", "Step", "Back", "Next", "−∞", "Scores ×", "Scores ×"),
+            *("Row", "Column", "Weight seed", "Vector"),
+        ),
+        "dropout": ("p", "p", "Rescale survivors", "Seed", "Resample", "Run 10,000 draws", "Cancel"),
+        "heads": ("Toy", "Split", "Heads", "Head shown", "Line", "Line", "Back", "Next"),
+        "cost": ("Context length", "Context length", "2", "Heads", "Layers", "d", "1,024", "Card"),
+    }.items()
 }
 
 # Reads the name of the element that has the focus, also inside shadow roots.
@@ -131,7 +251,8 @@ def said(row):
     return ", ".join([*(use.value or use.name for use in row.uses), row.readout])
 
 
-@pytest.mark.parametrize(("figure", "row"), [(row.figure, row) for row in CONTROLS + SCENES], ids=[f"{row.figure}: {said(row)}" for row in CONTROLS + SCENES])  # fmt: skip
+@pytest.mark.parametrize(("figure", "row"), [(row.figure, row) for row in CONTROLS + SCENES],
+    ids=[f"{row.figure}: {said(row)}" for row in CONTROLS + SCENES])  # fmt: skip
 def test_control(card, row, numbers):
     for use in row.uses:
         card.operate(*use)
@@ -150,7 +271,7 @@ def test_every_control_is_in_the_table(card, figure):
 
 
 def test_pressed_scene_is_marked(card, figure):
-    for name in {row.uses[0].name for row in SCENES if row.figure == figure}:
+    for name in scene_names(figure):
         card.operate("button", name)
         expect(card.control("button", name)).to_have_attribute("aria-pressed", "true")
 

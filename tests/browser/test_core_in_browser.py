@@ -42,7 +42,8 @@ class Record:
 def run(folder, names):
     os.chdir(folder)
     record = Record()
-    arguments = ["-p", "no:cacheprovider", "--import-mode=importlib", "-W", "error", "-p", "no:terminal", "-p", "no:faulthandler"]
+    without = [part for name in ("cacheprovider", "terminal", "faulthandler") for part in ("-p", f"no:{name}")]
+    arguments = [*without, "--import-mode=importlib", "-W", "error"]
     pytest.main([*arguments, *(f"tests/unit/core/{name}" for name in names)], plugins=[record])
     import numpy
     return json.dumps({

@@ -1,4 +1,4 @@
-"""Any folder of any host: below a path, with odd characters in it, in a frame of another site, under a strict policy."""
+"""Any folder of any host: below a path, with odd characters in it, in another site's frame, under a strict policy."""
 
 from __future__ import annotations
 
@@ -47,7 +47,8 @@ def test_figure_alone_goes_live(visit, address, figure):
 def test_figure_answers_in_a_frame_of_another_site(visit, address, serve, tmp_path, numbers):
     src = f"{address}figures/asymmetry/?asymmetry.mode=separate"
     (tmp_path / "index.html").write_text(
-        f'<!doctype html><meta charset=utf-8><link rel=icon href="data:,"><title>Host</title><iframe width=700 height=900 src="{src}"></iframe>'
+        '<!doctype html><meta charset=utf-8><link rel=icon href="data:,"><title>Host</title>'
+        f'<iframe width=700 height=900 src="{src}"></iframe>'
     )
     page = visit(serve(tmp_path), wait="")
     frame = page.page.frame_locator("iframe")
@@ -59,9 +60,11 @@ def test_figure_answers_in_a_frame_of_another_site(visit, address, serve, tmp_pa
     page.page.evaluate(
         """() => {
             const target = document.querySelector('iframe').contentWindow;
-            for (const kind of ['start', 'patch', 'query', 'build', 'ready', 'failed', 'error'])
-                for (const shape of [(m) => m, JSON.stringify])
-                    target.postMessage(shape({ kind, figure: 'asymmetry', seq: 1, query: [['mode', 'tied']], code: '1', reason: 'no' }), '*');
+            for (const kind of ['start', 'patch', 'query', 'build', 'ready', 'failed', 'error']) {
+                const message = { kind, figure: 'asymmetry', seq: 1, query: [['mode', 'tied']], code: '1', reason: 'no' };
+                target.postMessage(message, '*');
+                target.postMessage(JSON.stringify(message), '*');
+            }
         }"""
     )
     frame.get_by_role("combobox", name="Row").select_option(label="1 Your")

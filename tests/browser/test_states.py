@@ -20,7 +20,7 @@ const look = () => {
     const found = {};
     count(figure, found);
     const seen = (counts[figure.dataset.figure] ??= {});
-    for (const name of new Set([...Object.keys(seen), ...Object.keys(found)])) (seen[name] ??= []).push(found[name] ?? 0);
+    for (const name in { ...seen, ...found }) (seen[name] ??= []).push(found[name] ?? 0);
   }
   channel.port2.postMessage(null);
 };
@@ -41,12 +41,11 @@ def test_states_follow_each_other(visit, address, figure):
     assert states == ["painted", "live"]
 
 
-@pytest.mark.parametrize("width", [360, 768, 1280])
-def test_states_do_not_move_the_page_nor_change_a_number(visit, serve, faults, figure, width):
+@pytest.mark.parametrize(("width", "scale"), [(360, 2), (768, 1), (1280, 1)])
+def test_states_do_not_move_the_page_nor_change_a_number(visit, serve, faults, figure, width, scale):
     faults |= {"bokeh.": "held", "python.": "held"}
-    page = visit(
-        serve(handler=faults.handler), wait="", viewport={"width": width, "height": 900}, reduced_motion="reduce"
-    )
+    screen = {"viewport": {"width": width, "height": 900}, "device_scale_factor": scale}
+    page = visit(serve(handler=faults.handler), wait="", reduced_motion="reduce", **screen)
     card = page.figure(figure)
     card.reaches("picture")
     card.element.scroll_into_view_if_needed()

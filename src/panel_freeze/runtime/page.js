@@ -1,4 +1,5 @@
 // The page's side: finds the figures, paints them, starts the one worker, and carries messages both ways.
+import { DownloadError, bytes } from './download.js';
 import { readQuery, withQuery, writeQuery } from './address.js';
 import { Figure } from './figure.js';
 import { nameControls } from './names.js';
@@ -62,7 +63,8 @@ async function paint(figure, document = fetchText(address(figure.settings.docume
     nameControls(figure.stage);
     if (ready.has(figure.name)) goLive(figure);
   } catch (error) {
-    failed({ figure: figure.name, reason: `Figure ${figure.name} could not be drawn.`, details: describe(error) });
+    const why = error instanceof DownloadError ? ` ${error.message}` : '';
+    failed({ figure: figure.name, reason: `Figure ${figure.name} could not be drawn.${why}`, details: describe(error) });
   }
 }
 
@@ -84,16 +86,14 @@ function loadScript(url) {
     script.src = url;
     script.async = false;
     script.onload = resolve;
-    script.onerror = () => reject(new Error(`The script ${url.split('/').pop()} could not be loaded.`));
+    script.onerror = () => reject(new DownloadError(`The script ${url.split('/').pop()} is missing on this site or blocked.`));
     document.head.append(script);
   });
 }
 
 /** @param {string} url */
 async function fetchText(url) {
-  const response = await fetch(url);
-  if (!response.ok) throw new Error(`${url.split('/').pop()}: the server answered ${response.status}`);
-  return response.text();
+  return new TextDecoder().decode(await bytes(url));
 }
 
 /**

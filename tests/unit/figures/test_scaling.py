@@ -29,7 +29,7 @@ def few(monkeypatch):
 
 
 @pytest.fixture
-def shown(few):  # noqa: ARG001 (it must come first)
+def shown(few):
     """A figure on show, and the document it is in."""
     figure, document = Scaling(), Document()
     with set_curdoc(document):

@@ -25,7 +25,8 @@ def project(tmp_path):
     site = ROOT / "site"
     return Project(
         root=tmp_path, title=TITLE, description="a < b", language="en", article=tmp_path / "article.md",
-        templates=site / "templates", style=site / "style", package="apps", figures=("one",), numbers=None, python=("apps",),
+        templates=site / "templates", style=site / "style",
+        package="apps", figures=("one",), numbers=None, python=("apps",),
     )  # fmt: skip
 
 

@@ -16,7 +16,8 @@ from panel_freeze.report import write_report
 @pytest.fixture
 def project(tmp_path):
     return Project(
-        root=tmp_path, title="Title", description="", language="en", article=tmp_path, templates=tmp_path, style=tmp_path,
+        root=tmp_path, title="Title", description="", language="en",
+        article=tmp_path, templates=tmp_path, style=tmp_path,
         package="apps", figures=("one",), numbers=None, python=("apps",),
     )  # fmt: skip
 
@@ -33,7 +34,8 @@ def site(tmp_path):
         (folder / name).write_bytes(b"")
     settings = {
         "parts": {
-            "loader": "assets/loader.mjs", "module": "assets/module.mjs", "wasm": "assets/python.bin", "data": "assets/data.bin",
+            "loader": "assets/loader.mjs", "module": "assets/module.mjs",
+            "wasm": "assets/python.bin", "data": "assets/data.bin",
             "stdlib": "assets/stdlib.bin", "bundle": "assets/packages.bin", "libraries": {"a.so": "assets/library.bin"},
         },
         "figures": [{"document": "assets/one.json"}],
@@ -82,5 +84,5 @@ def test_budget_is_kept_or_stops_the_build(project, site, allowed, good):
 
 
 def test_budget_that_is_not_measured_is_told(project, site):
-    with pytest.raises(FreezeError, match="'until_lunch'.*until_live"):
+    with pytest.raises(FreezeError, match=r"'until_lunch'.*until_live"):
         write_report(dataclasses.replace(project, budgets={"until_lunch": 1}), *site, {})

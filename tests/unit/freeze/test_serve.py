@@ -129,7 +129,7 @@ def test_site_is_rebuilt_when_a_file_changes(site, monkeypatch):
     said, built, looks = [], [], iter(["same", "changed", "stop"])
 
     class Pause(threading.Event):
-        def wait(self, timeout=None):
+        def wait(self, *_):
             look = next(looks)
             if look == "changed":
                 os.utime(site / "index.html", ns=(1, 1))

@@ -12,7 +12,7 @@ def app() -> pn.Column:
     choice = pn.widgets.Select(name="Divide by", options=[1, 2, 0])
     result = pn.pane.HTML(readout("quotient", 12.0))
 
-    def divide(event: object) -> None:
+    def divide(_: object) -> None:
         result.object = readout("quotient", 12 / choice.value)
 
     choice.param.watch(divide, "value")
