@@ -60,7 +60,9 @@ class Entry:
             return
         self._moved = None
         try:
-            numbers, moved = self._state.read(self._key, event.new, {})
+            # Who types may put spaces between the numbers; an address has none.
+            typed = ",".join(part.strip(" ") for part in event.new.split(","))
+            numbers, moved = self._state.read(self._key, typed, {})
         except Unusable as reason:
             self._say(f"{self._name} keeps its numbers: {reason}.", invalid=True)
             return

@@ -133,7 +133,7 @@ def _decimal(text: str) -> float:
 
 
 def _decimals(text: str, lengths: tuple[int, int]) -> list[float]:
-    parts = [part.strip() for part in text.split(",")]
+    parts = text.split(",")
     fewest, most = lengths
     if not fewest <= len(parts) <= most:
         raise Unusable(f"it takes {fewest} to {most} numbers")

@@ -127,18 +127,15 @@ def _localise(folder: Path, copies: Copies) -> None:
     for place, target in {
         dist / "wheels": copies.lite,
         folder / "panel" / "wheels": copies.lite,
-        folder / "bokeh": Path(bokeh.__file__).parent / "server" / "static" / "js",
         folder / "pyodide": copies.pyodide,
         folder / "files": copies.files,
         folder / "index": copies.index,
     }.items():
         place.symlink_to(target, target_is_directory=True)
-    # Bokeh's files carry no version here, as they do on its network.
-    flat = folder / "bokeh"
-    flat.unlink()
-    flat.mkdir()
-    for script_file in (Path(bokeh.__file__).parent / "server" / "static" / "js").glob("*.min.js"):
-        (flat / script_file.name.replace(".min.js", f"-{bokeh.__version__}.min.js")).symlink_to(script_file)
+    (folder / "bokeh").mkdir()
+    for bundle in (Path(bokeh.__file__).parent / "server" / "static" / "js").glob("*.min.js"):
+        # On Bokeh's network the names carry the version.
+        (folder / "bokeh" / bundle.name.replace(".min.js", f"-{bokeh.__version__}.min.js")).symlink_to(bundle)
 
 
 class Copies:

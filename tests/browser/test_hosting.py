@@ -61,7 +61,7 @@ def test_figure_answers_in_a_frame_of_another_site(visit, address, serve, tmp_pa
         """() => {
             const target = document.querySelector('iframe').contentWindow;
             for (const kind of ['start', 'patch', 'query', 'build', 'ready', 'failed', 'error']) {
-                const message = { kind, figure: 'asymmetry', seq: 1, query: [['mode', 'tied']], code: '1', reason: 'no' };
+                const message = { kind, figure: 'asymmetry', seq: 1, query: [['mode', 'tied']], code: '1' };
                 target.postMessage(message, '*');
                 target.postMessage(JSON.stringify(message), '*');
             }
