@@ -56,17 +56,23 @@ async function paintInTurn(inTurn) {
  * @param {Promise<string>} [document] the build's document, as text
  */
 async function paint(figure, document = fetchText(address(figure.settings.document))) {
+  if (figure.document || drawing.has(figure)) return;
+  drawing.add(figure);
   try {
     const [text] = await Promise.all([document, loadBokeh()]);
-    if (figure.state !== 'picture') return;
     await figure.paint(JSON.parse(localise(text)));
     nameControls(figure.stage);
     if (ready.has(figure.name)) goLive(figure);
   } catch (error) {
+    bokeh = null;
     const why = error instanceof DownloadError ? ` ${error.message}` : '';
     failed({ figure: figure.name, reason: `Figure ${figure.name} could not be drawn.${why}`, details: describe(error) });
+  } finally {
+    drawing.delete(figure);
   }
 }
+/** @type {Set<Figure>} figures that are being drawn */
+const drawing = new Set();
 
 function loadBokeh() {
   bokeh ??= site.scripts
@@ -172,10 +178,7 @@ const erring = new Set();
 async function linked(figure, built) {
   ready.add(figure.name);
   root.dataset.boot = cold || !built.resumed ? 'cold' : 'resumed';
-  if (!figure.document) {
-    if (figure.state === 'failed') paint(figure);
-    return; // painting goes on; it will go live when it is done
-  }
+  if (!figure.document) return; // it goes live once it is drawn
   if (built.roots[0] !== figure.json.roots[0].id) await figure.paint(built.doc);
   goLive(figure);
 }
@@ -219,17 +222,18 @@ function settle() {
 
 /** @param {string} name */
 function again(name) {
-  const figure = /** @type {Figure} */ (figures.get(name));
-  figure.calm();
-  figure.enter(figure.document ? 'painted' : 'picture');
-  root.dataset.figures = 'starting';
-  if (!figure.document) { bokeh = null; paint(figure); }
-  if (ready.size > 0) worker?.postMessage({ kind: 'build', figure: { name, module: figure.settings.module, number: figure.settings.number } });
-  else if (worker) {
-    // Nothing lives in the worker: start it anew, for all.
-    for (const each of figures.values()) if (each.state === 'failed') { each.calm(); each.enter(each.document ? 'painted' : 'picture'); }
-    startWorker();
+  // While nothing lives in the worker, or the drawing library was missing, trying again is for all figures.
+  const alone = ready.size > 0;
+  for (const figure of figures.values()) {
+    if (figure.state !== 'failed' || (alone && figure.document && figure.name !== name)) continue;
+    figure.calm();
+    figure.enter(figure.document ? 'painted' : 'picture');
+    paint(figure);
+    const { module, number } = figure.settings;
+    if (alone) worker?.postMessage({ kind: 'build', figure: { name: figure.name, module, number } });
   }
+  root.dataset.figures = 'starting';
+  if (!alone) startWorker();
 }
 
 /** @param {any} error */

@@ -43,6 +43,7 @@ _stand_in("pyodide_http", patch_all=lambda: None)
 # Bokeh's callbacks name a type of this module, which needs Tornado, and do not use it.
 _stand_in("bokeh.util.tornado", _CallbackGroup=object)
 
+import bokeh.server.callbacks  # noqa: E402, F401 (imported by the first next-tick callback; saved with the rest)
 from bokeh.core.serialization import Buffer, Serializer  # noqa: E402
 from bokeh.document import Document  # noqa: E402
 from bokeh.document.events import (  # noqa: E402
