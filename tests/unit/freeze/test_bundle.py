@@ -6,7 +6,7 @@ import importlib.metadata
 import zipfile
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from panel_freeze import bundle
@@ -15,6 +15,7 @@ from panel_freeze._errors import FreezeError
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=20)
 
 
+@settings(deadline=None, derandomize=True)
 @given(st.dictionaries(NAMES, st.binary(max_size=100)))
 def test_pack_gives_back_its_files_whatever_their_order(files):
     packed = bundle.pack(files)
