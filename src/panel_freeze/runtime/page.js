@@ -64,7 +64,6 @@ async function paint(figure, document = fetchText(address(figure.settings.docume
     nameControls(figure.stage);
     if (ready.has(figure.name)) goLive(figure);
   } catch (error) {
-    bokeh = null;
     const why = error instanceof DownloadError ? ` ${error.message}` : '';
     failed({ figure: figure.name, reason: `Figure ${figure.name} could not be drawn.${why}`, details: describe(error) });
   } finally {
@@ -76,11 +75,8 @@ const drawing = new Set();
 
 function loadBokeh() {
   bokeh ??= site.scripts
-    .map((/** @type {string} */ path) => address(path))
-    .reduce((/** @type {Promise<any>} */ before, /** @type {string} */ url) => {
-      const script = loadScript(url);
-      return before.then(() => script);
-    }, Promise.resolve())
+    .map((/** @type {string} */ path) => loadScript(address(path)))
+    .reduce((/** @type {Promise<any>} */ before, /** @type {Promise<any>} */ script) => before.then(() => script), Promise.resolve())
     .then(() => { page.Bokeh = /** @type {any} */ (window).Bokeh; page.Bokeh.set_log_level('warn'); });
   return bokeh;
 }
@@ -224,6 +220,8 @@ function settle() {
 function again(name) {
   // While nothing lives in the worker, or the drawing library was missing, trying again is for all figures.
   const alone = ready.size > 0;
+  // A library that ran without the one before it is spoilt; a fresh page runs them in order.
+  if (!page.Bokeh) return location.reload();
   for (const figure of figures.values()) {
     if (figure.state !== 'failed' || (alone && figure.document && figure.name !== name)) continue;
     figure.calm();
