@@ -164,7 +164,9 @@ def wide(plot: pn.viewable.Viewable, caption: Html, *, beside: bool = False) -> 
 
 def mark(colour: str, shape: str, name: str) -> str:
     """Return one entry of a chart's key as HTML: a mark in the colour of its layer, and its name."""
-    return f'<span style="white-space:nowrap"><span style="color:{colour}">{shape}</span> {name}</span>'
+    return (
+        f'<span style="white-space:nowrap"><span aria-hidden="true" style="color:{colour}">{shape}</span> {name}</span>'
+    )
 
 
 def power_of_ten(exponent: int) -> str:
