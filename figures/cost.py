@@ -292,7 +292,7 @@ class Cost(Card):
         self._work_caption.object = (
             '<div class="caption"><b>Multiply-adds of one layer</b>: '
             f"{mark(SCORES, '—', 'scores and weighted sum')}, {mark(THEORY, '—', 'Q, K and V')}, "
-            f"{mark(THEORY, '– –', 'with output projection')}. They cross at 1.5 d = {self.crossover:,} "
+            f"{mark(THEORY, '╌', 'with output projection')}. They cross at 1.5 d = {self.crossover:,} "
             f"and at 2 d = {2 * self.state.d:,} tokens.</div>"
         )
 

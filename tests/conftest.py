@@ -125,6 +125,12 @@ def state_keys(figure: str) -> tuple[str, ...]:
     return STATE_KEYS[figure]
 
 
+@pytest.fixture
+def all_state_keys(figures: list[str]) -> dict[str, tuple[str, ...]]:
+    """The keys of every figure's state."""
+    return {name: STATE_KEYS[name] for name in figures}
+
+
 @pytest.fixture(scope="session")
 def numbers() -> Any:
     """Every expected number, by name: ``{"value": …, "tolerance": …}``."""

@@ -81,11 +81,12 @@ def test_repeated_key_is_refused(shared, reader, figure, state_keys):
 
 
 @pytest.mark.parametrize("value", [HOSTILE["markup"], HOSTILE["prototype"], HOSTILE["beyond a float"]])
-def test_hostile_link_opens(visit, address, figure, state_keys, value):
-    page = visit(address + link(figure, state_keys, value))
-    card = page.figure(figure)
-    expect(card.notice).to_contain_text(re.compile("ignored|moved"))
-    healthy(card)
+def test_hostile_link_opens(visit, address, all_state_keys, value):
+    links = [link(figure, keys, value).removeprefix("?") for figure, keys in all_state_keys.items()]
+    page = visit(f"{address}?{'&'.join(links)}")
+    for card in map(page.figure, all_state_keys):
+        expect(card.notice).to_contain_text(re.compile("ignored|moved"))
+        healthy(card)
     assert page.page.locator("img[src=x]").count() == 0
 
 

@@ -110,6 +110,7 @@ def test_site_lives_on_a_host_that_knows_no_types(visit, serve):
     visit(serve(handler=Plain)).figure("asymmetry").reaches("live")
 
 
-def test_site_starts_cold_to_the_same_state(visit, address, figure):
+def test_site_starts_cold_to_the_same_state(visit, address, figures):
     resumed, cold = visit(address), visit(f"{address}?boot=cold")
-    assert cold.figure(figure).texts() == resumed.figure(figure).texts()
+    for figure in figures:
+        assert cold.figure(figure).texts() == resumed.figure(figure).texts()

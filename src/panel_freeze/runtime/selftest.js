@@ -41,11 +41,11 @@ export async function selfTest(report) {
 async function tryFigure(figure) {
   if (figure.dataset.state !== 'live') throw new Error(`It is ${figure.dataset.state}: ${figure.querySelector('.trouble')?.textContent}`);
   const before = readouts(figure);
-  const radio = /** @type {HTMLInputElement | undefined} */ (deep(figure, 'input[type=radio]').find((input) =>
-    !(/** @type {HTMLInputElement} */ (input).checked)));
-  if (!radio) throw new Error('It has no choice to make.');
+  const choice = /** @type {HTMLInputElement | undefined} */ (deep(figure, 'input[type=radio], input[type=checkbox]').find(
+    (input) => input.matches(':not([type=radio]:checked):not(:disabled)')));
+  if (!choice) throw new Error('It has no choice to make.');
   const moved = performance.now();
-  radio.click();
+  choice.click();
   await until(() => readouts(figure) !== before, 20_000);
   const milliseconds = Math.round(performance.now() - moved);
   /** @type {HTMLElement} */ (figure.querySelector('[data-action=reset]')).click();
