@@ -43,10 +43,14 @@ let timer = 0;
 export function writeQuery(figure, query) {
   changed.set(figure, query);
   clearTimeout(timer);
-  timer = setTimeout(() => {
-    let { href } = location;
-    for (const [name, value] of changed) href = withQuery(name, value, href);
-    changed.clear();
-    if (href !== location.href) history.replaceState(history.state, '', href);
-  }, 250);
+  timer = setTimeout(writeNow, 250);
+}
+
+/** Write at once what waits to be written, before the address is read or left. */
+export function writeNow() {
+  clearTimeout(timer);
+  let { href } = location;
+  for (const [name, value] of changed) href = withQuery(name, value, href);
+  changed.clear();
+  if (href !== location.href) history.replaceState(history.state, '', href);
 }

@@ -1,6 +1,6 @@
 // The page's side: finds the figures, paints them, starts the one worker, and carries messages both ways.
 import { DownloadError, bytes } from './download.js';
-import { readQuery, withQuery, writeQuery } from './address.js';
+import { readQuery, withQuery, writeNow, writeQuery } from './address.js';
 import { Figure } from './figure.js';
 import { nameControls } from './names.js';
 import { Queue } from './queue.js';
@@ -294,6 +294,7 @@ function follow(link, event) {
  */
 async function act(element, name) {
   if (element.dataset.action === 'reset') page.send(name, 'query', []);
+  writeNow();
   if (element.dataset.action === 'copy-link') {
     const link = new URL(withQuery(name, Object.fromEntries(readQuery(name))));
     link.hash = name;
