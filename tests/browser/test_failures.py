@@ -73,6 +73,27 @@ def test_saved_memory_is_not_needed(visit, serve, faults, numbers):
 
 
 @pytest.mark.provokes(ANY_FAULT)
+@pytest.mark.parametrize("spoil", [lambda data: data[: len(data) // 2], lambda data: data[:-9] + bytes(5) + data[-4:]])
+def test_damaged_memory_is_never_run(visit, serve, numbers, spoil):
+    class Spoilt(SiteHandler):
+        def do_GET(self):
+            if not self.path.startswith("/assets/memory-"):
+                super().do_GET()
+                return
+            data = spoil(self.find().read_bytes())
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    page = visit(serve(handler=Spoilt))
+    expect(page.page.locator("html")).to_have_attribute("data-boot", "cold")
+    card = page.figure("asymmetry")
+    card.operate("radiogroup", "Mode", "Separate")
+    card.shows("weight_error", numbers["fig1_separate_weight_error"]["value"], 1e-7)
+
+
+@pytest.mark.provokes(ANY_FAULT)
 @pytest.mark.parametrize("start", ["late.", "stdlib.", "packages."])
 def test_files_for_later_are_not_needed_to_go_live(visit, serve, faults, start):
     faults[start] = "missing"
