@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
@@ -18,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 import jinja2
-import zstandard
 from markupsafe import Markup
 
 from panel_freeze import bundle
@@ -72,19 +70,6 @@ class Parts:
 def _compressed(data: bytes) -> bytes:
     # A draft and the site hold the same large files.
     return gzip.compress(data, 9, mtime=0)
-
-
-# How far back the compressor may look, as a power of two; the reader's browser needs as much room to undo it.
-MEMORY_WINDOW = 23
-
-
-@lru_cache(maxsize=4)
-def _packed(memory: bytes) -> bytes:
-    # Python's own WebAssembly can undo this: no decoder travels. It is a quarter smaller than gzip.
-    parameters = zstandard.ZstdCompressionParameters.from_level(
-        19, window_log=MEMORY_WINDOW, enable_ldm=True, write_checksum=True
-    )
-    return zstandard.ZstdCompressor(compression_params=parameters).compress(memory)
 
 
 @dataclass
@@ -219,13 +204,7 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
         path: shelf.put(f"numpy-{Path(path).name.split('.')[0].strip('_')}.wasm", data, compress=True)
         for path, data in parts.libraries.items()
     }
-    saved = parts.documents.snapshots
-    with ThreadPoolExecutor() as pool:
-        packed = pool.map(_packed, [snapshot.memory for snapshot in saved.values()])
-        snapshots = {
-            kind: _snapshot(kind, snapshot, data, shelf)
-            for (kind, snapshot), data in zip(saved.items(), packed, strict=True)
-        }
+    snapshots = {kind: _snapshot(kind, snapshot, shelf) for kind, snapshot in parts.documents.snapshots.items()}
     both = [files["wasm"], files["data"], *libraries.values()]
     ways = {"resumed": [*both, snapshots["other"]["url"]], "cold": [*both, files["stdlib"], files["bundle"]]}
     figures = []
@@ -275,12 +254,11 @@ def _data(parts: Parts) -> Files:
     return data | {"panel_freeze_modules.json": json.dumps(names).encode()}
 
 
-def _snapshot(kind: str, snapshot: Snapshot, packed: bytes, shelf: Shelf) -> dict[str, Any]:
+def _snapshot(kind: str, snapshot: Snapshot, shelf: Shelf) -> dict[str, Any]:
     return {
-        "url": shelf.put(f"memory-{kind}.bin", packed),
+        "url": shelf.put(f"memory-{kind}.bin", snapshot.memory, compress=True),
         "head": base64.b64encode(snapshot.head).decode(),
         "memory": len(snapshot.memory),
-        "window": 2**MEMORY_WINDOW,
         "table": list(snapshot.table),
     }
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
 import pytest
-import zstandard
 
 from panel_freeze.bundle import unpack
 
@@ -227,8 +226,6 @@ def every_content(site):
         name = file.relative_to(site).as_posix()
         if data[:2] == b"\x1f\x8b":
             data = gzip.decompress(data)
-        if data[:4] == zstandard.FRAME_HEADER:
-            data = zstandard.ZstdDecompressor().decompress(data)
         yield name, data
         if file.suffix == ".zip":
             with zipfile.ZipFile(file) as archive:

@@ -26,10 +26,9 @@ const EMPTY_ZIP = Uint8Array.from([0x50, 0x4b, 5, 6, ...Array(18).fill(0)]);
 
 /**
  * @typedef {object} Snapshot a saved memory, and what has to be the same where it is restored
- * @property {string} url the memory, compressed with zstd
+ * @property {string} url the memory, compressed
  * @property {string} head Pyodide's header of it, in base64
  * @property {number} memory its length in bytes
- * @property {number} window how far back its compression looks, in bytes
  * @property {number[]} table lengths of the function table before and after the libraries are loaded
  */
 
@@ -72,7 +71,7 @@ export async function resume(parts, snapshot, onBytes) {
     stdlib: Promise.resolve(EMPTY_ZIP),
     packs,
     table: snapshot.table,
-    restore: async (module, exports) => fill(module, exports, await memory, snapshot),
+    restore: async (module) => fill(module, await memory, snapshot.memory),
     options: { _loadSnapshot: head, _snapshotDeserializer: rebuild },
   });
 }
@@ -82,7 +81,7 @@ export async function resume(parts, snapshot, onBytes) {
  * @param {(bytes: number) => void} onBytes
  * @param {Record<string, string>} environment
  * @param {{ stdlib: Promise<Uint8Array>, packs: Promise<Uint8Array[]>, table?: number[],
- *   restore?: (module: any, exports: any) => Promise<void>, options: any }} how
+ *   restore?: (module: any) => Promise<void>, options: any }} how
  */
 async function boot(parts, onBytes, environment, { stdlib, packs, table, restore, options }) {
   const main = wasm(parts.wasm, onBytes);
@@ -126,7 +125,7 @@ async function boot(parts, onBytes, environment, { stdlib, packs, table, restore
       const created = await createModule(settings);
       if (table && String(table) !== String(lengths))
         throw new Error(`The function table has ${lengths} entries here and ${table} in the saved memory.`);
-      await restore?.(created, exports.all());
+      await restore?.(created);
       return created;
     },
     fsInit: async (/** @type {any} */ FS) => writeFiles(FS, files),
@@ -135,51 +134,25 @@ async function boot(parts, onBytes, environment, { stdlib, packs, table, restore
   return { pyodide, module, table: lengths };
 }
 
-// What goes into the decoder and comes out of it, at a time.
-const PIECE = 2 ** 18;
-
 /**
- * Unpack a saved memory, as it arrives, into a module's own. The module's WebAssembly has zstd inside; it works in
- * room above the saved memory, with nothing allocated, so what is written below does not disturb it.
+ * Stream a saved memory into a module's own.
  * @param {any} module
- * @param {any} exports the functions of its WebAssembly
  * @param {ReadableStream<Uint8Array>} memory
- * @param {Snapshot} snapshot
+ * @param {number} length
  */
-async function fill(module, exports, memory, { memory: length, window }) {
-  const room = exports.ZSTD_estimateDStreamSize(window);
-  const context = Math.ceil(length / 16) * 16;
-  const input = context + Math.ceil(room / 16) * 16;
-  const output = input + PIECE;
-  const buffers = output + PIECE; // zstd's two structs of address, size and position
-  const end = buffers + 24;
-  if (module.HEAPU8.length < end) module.growMemory(end);
+async function fill(module, memory, length) {
+  if (module.HEAPU8.length < length) module.growMemory(length);
   const heap = module.HEAPU8;
-  const numbers = new Uint32Array(heap.buffer, buffers, 6);
-  const decoder = exports.ZSTD_initStaticDCtx(context, room);
-  if (!decoder) throw new Error('The saved memory cannot be unpacked here.');
-  let offset = 0;
-  let left = 1; // 0 once the end has come
-  const unpack = (/** @type {Uint8Array} */ piece) => {
-    heap.set(piece, input);
-    numbers.set([output, PIECE, 0, input, piece.length, 0]);
-    do {
-      numbers[2] = 0;
-      left = exports.ZSTD_decompressStream(decoder, buffers, buffers + 12);
-      if (exports.ZSTD_isError(left) || offset + numbers[2] > length) throw new Error('The saved memory is damaged.');
-      // Never straight to its place: the decoder's own stack is on the way.
-      heap.copyWithin(offset, output, output + numbers[2]);
-      offset += numbers[2];
-    } while (numbers[5] < numbers[4] || numbers[2] === PIECE);
-  };
   const reader = memory.getReader();
+  let offset = 0;
   for (;;) {
     const { done, value } = await reader.read();
     if (done) break;
-    for (let start = 0; start < value.length; start += PIECE) unpack(value.subarray(start, start + PIECE));
+    heap.set(value, offset);
+    offset += value.length;
   }
-  if (left !== 0 || offset !== length) throw new Error(`The saved memory ends after ${offset} of ${length} bytes.`);
-  heap.fill(0, length);
+  if (offset !== length) throw new Error(`The saved memory has ${offset} bytes, ${length} were expected.`);
+  heap.fill(0, offset);
 }
 
 /**
@@ -226,7 +199,6 @@ function exportsFromTable(fail) {
   /** @type {WebAssembly.Table} */
   let table;
   const remember = (/** @type {any} */ result) => {
-    all ??= (result.instance ?? result).exports;
     for (const value of Object.values((result.instance ?? result).exports)) {
       if (typeof value === 'function') exported.set(value.name, value);
       if (value instanceof WebAssembly.Table) table = value;
@@ -243,13 +215,11 @@ function exportsFromTable(fail) {
     const entry = get.call(this, index);
     return (entry && exported.get(entry.name)) ?? entry;
   };
-  /** @type {any} */
-  let all;
   const restore = () => {
     WebAssembly.Table.prototype.get = get;
     Object.assign(WebAssembly, { instantiate, instantiateStreaming });
   };
-  return { restore, table: () => table, all: () => all };
+  return { restore, table: () => table };
 }
 
 /**
