@@ -218,10 +218,10 @@ function settle() {
 
 /** @param {string} name */
 function again(name) {
-  // While nothing lives in the worker, or the drawing library was missing, trying again is for all figures.
-  const alone = ready.size > 0;
   // A library that ran without the one before it is spoilt; a fresh page runs them in order.
   if (!page.Bokeh) return location.reload();
+  // While nothing lives in the worker, trying again is for all figures.
+  const alone = ready.size > 0;
   for (const figure of figures.values()) {
     if (figure.state !== 'failed' || (alone && figure.document && figure.name !== name)) continue;
     figure.calm();

@@ -41,8 +41,8 @@ export async function selfTest(report) {
 async function tryFigure(figure) {
   if (figure.dataset.state !== 'live') throw new Error(`It is ${figure.dataset.state}: ${figure.querySelector('.trouble')?.textContent}`);
   const before = readouts(figure);
-  const choice = /** @type {HTMLInputElement | undefined} */ (deep(figure, 'input[type=radio], input[type=checkbox]').find(
-    (input) => input.matches(':not([type=radio]:checked):not(:disabled)')));
+  const choice = /** @type {HTMLInputElement | undefined} */ (
+    deep(figure, 'input[type=radio]:enabled:not(:checked), input[type=checkbox]:enabled')[0]);
   if (!choice) throw new Error('It has no choice to make.');
   const moved = performance.now();
   choice.click();
