@@ -18,7 +18,7 @@ from attention_core.torch_random import TorchGenerator
 from figures.shared.card import Card, Table, html, panel, scale
 from figures.shared.charts import Chart, mark, wide
 from figures.shared.controls import Button, button, number, slider, switch
-from figures.shared.heatmap import Cells, Heatmap
+from figures.shared.heatmap import HEIGHT, LEFT, TOP, Cells, Heatmap
 from figures.shared.jobs import Job
 from figures.shared.palette import sequential
 from figures.shared.readouts import Readout, fixed, numbers
@@ -188,9 +188,9 @@ class Dropout(Card):
         # Rows at the height of the heatmaps' rows, which stand beside.
         self._sums = Chart(
             "Row sums after this draw, a bar for each row, against 1",
-            x=(0, 2.2), y=(N, 0), x_label="row sum", height="calc(100cqi - 8px)", x_axis_location="above",
+            x=(0, 2.2), y=(N, 0), x_label="row sum", height=HEIGHT, x_axis_location="above",
             x_ticks={i: str(i) for i in range(11)}, y_ticks={i + 0.5: token for i, token in enumerate(TOKENS)},
-            min_border_left=58, min_border_top=50, min_border_bottom=2,
+            min_border_left=LEFT, min_border_top=TOP, min_border_bottom=2,
         )  # fmt: skip
         self._sum_bars = self._sums.bars(along="y", thickness=0.45)
         self._sums.rule(1, across="height")

@@ -237,7 +237,7 @@ class Scaling(Card):
         self._weight_bars = self._weights.bars()
         self._jacobian = Heatmap([], [], "The Jacobian of this softmax, a row and a column for each key")
         self._jacobian.plot.xaxis.major_label_orientation = "horizontal"
-        self._jacobian.plot.update(min_border_left=34, min_border_top=26)  # room for numbers, not for tokens
+        self._jacobian.plot.update(min_border_left=30, min_border_top=26)  # room for numbers, not for tokens
         self._spread_panel()
         self._entries_panel()
         self._weights_caption, self._jacobian_caption, self._spread_caption, self._entries_caption = (

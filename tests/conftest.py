@@ -24,7 +24,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, 
 
 from panel_freeze.__main__ import build
 from panel_freeze.bake import BROWSER_ARGUMENTS
-from panel_freeze.serve import SiteHandler, serving
+from panel_freeze.serve import TYPES, SiteHandler, serving
 
 collect_ignore = ["data"]
 ROOT = Path(__file__).resolve().parents[1]
@@ -155,7 +155,8 @@ class Faults(dict[str, str]):
     """What a server does wrong, by the start of a file's name.
 
     ``missing``: 404; ``page``: an HTML page with status 200; ``text``: sent as plain text that must not be
-    taken for anything else; ``held``: nothing until it is mended.
+    taken for anything else; ``cut``: half of it, then the line breaks; ``damaged``: whole, with a few bytes
+    changed; ``held``: nothing until it is mended.
     """
 
     def __init__(self) -> None:
@@ -190,18 +191,23 @@ class Faults(dict[str, str]):
                     self.send_error(404)
                 elif fault == "page":
                     self.reply(b"<!doctype html><title>Not here</title>", "text/html; charset=utf-8")
-                elif fault == "text" and (file := self.find()):
-                    self.reply(file.read_bytes(), "text/plain")
+                elif fault in ("text", "cut", "damaged") and (file := self.find()):
+                    data = file.read_bytes()
+                    kind = "text/plain" if fault == "text" else TYPES.get(file.suffix, "application/octet-stream")
+                    if fault == "damaged":
+                        data = data[:-9] + bytes(5) + data[-4:]
+                    self.reply(data, kind, sent=len(data) // 2 if fault == "cut" else len(data))
                 else:
                     super().do_GET()
 
-            def reply(self, data: bytes, kind: str) -> None:
+            def reply(self, data: bytes, kind: str, sent: int | None = None) -> None:
                 headers = {"Content-Type": kind, "Content-Length": str(len(data)), "Cache-Control": "no-store"}
                 self.send_response(200)
                 for header, value in {**headers, "X-Content-Type-Options": "nosniff"}.items():
                     self.send_header(header, value)
                 self.end_headers()
-                self.wfile.write(data)
+                self.wfile.write(data[:sent])
+                self.close_connection = sent is not None and sent < len(data)
 
         return Faulty
 

@@ -20,7 +20,9 @@ TOOLTIP = (
     '<div style="font:13px/1.4 system-ui,sans-serif;color:#1c1b19;max-width:260px;white-space:normal">@{how}</div>'
 )
 
-_LEFT, _TOP = 58, 50  # pixels for the row and column names
+LEFT, TOP = 60, 56  # pixels for the row and column names: more than they need, for else the plot takes more
+#: The squares stay square: a canvas is as high as it is wide, but for the names along the sides.
+HEIGHT = f"calc(100cqi - {LEFT - TOP}px)"
 
 
 @dataclass
@@ -63,8 +65,8 @@ class Heatmap:
         self.plot = figure(
             x_range=Range1d(0, 1),
             y_range=Range1d(1, 0),
-            min_border_left=_LEFT,
-            min_border_top=_TOP,
+            min_border_left=LEFT,
+            min_border_top=TOP,
             min_border_right=2,
             min_border_bottom=2,
             x_axis_location="above",
@@ -103,8 +105,7 @@ class Heatmap:
             axis.major_label_text_font_size = "12px"
             axis.major_label_standoff = 3
         self.plot.xaxis.major_label_orientation = 0.75
-        # The squares stay square: the canvas is as high as it is wide, but for the names along the sides.
-        self.pane = _pane(self.plot, f"calc(100cqi - {_LEFT - _TOP}px)")
+        self.pane = _pane(self.plot, HEIGHT)
         self._shape = (0, 0)
         self.rename(rows, columns)
 

@@ -7,8 +7,6 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from panel_freeze.serve import SiteHandler
-
 # What the worker and the page fetch; a figure is painted before Python fails, but not without BokehJS.
 PYTHON_FILES = ["python.", "numpy-multiarray_umath.", "data.", "pyodide.", "pyodide-asm."]
 PAGE_FILES = ["bokeh.", "bokeh-widgets.", "panel.", "asymmetry."]
@@ -22,7 +20,7 @@ def name_of(site, start):
 
 
 @pytest.mark.provokes(ANY_FAULT)
-@pytest.mark.parametrize("fault", ["missing", "page"])
+@pytest.mark.parametrize("fault", ["missing", "page", "cut"])
 @pytest.mark.parametrize("start", PYTHON_FILES + PAGE_FILES)
 def test_missing_file_is_named_and_can_be_tried_again(visit, serve, site, faults, start, fault, numbers):
     faults[start] = fault
@@ -65,28 +63,10 @@ def test_script_of_a_wrong_type_is_named_with_its_type(visit, serve, site, fault
 
 
 @pytest.mark.provokes(ANY_FAULT)
-def test_saved_memory_is_not_needed(visit, serve, faults, numbers):
-    faults["memory-"] = "missing"
-    card = visit(serve(handler=faults.handler)).figure("asymmetry")
-    card.operate("radiogroup", "Mode", "Separate")
-    card.shows("weight_error", numbers["fig1_separate_weight_error"]["value"], 1e-7)
-
-
-@pytest.mark.provokes(ANY_FAULT)
-@pytest.mark.parametrize("spoil", [lambda data: data[: len(data) // 2], lambda data: data[:-9] + bytes(5) + data[-4:]])
-def test_damaged_memory_is_never_run(visit, serve, numbers, spoil):
-    class Spoilt(SiteHandler):
-        def do_GET(self):
-            if not self.path.startswith("/assets/memory-"):
-                super().do_GET()
-                return
-            data = spoil(self.find().read_bytes())
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-    page = visit(serve(handler=Spoilt))
+@pytest.mark.parametrize("fault", ["missing", "page", "cut", "damaged"])
+def test_memory_that_does_not_come_whole_is_not_run(visit, serve, faults, fault, numbers):
+    faults["memory-"] = fault
+    page = visit(serve(handler=faults.handler))
     expect(page.page.locator("html")).to_have_attribute("data-boot", "cold")
     card = page.figure("asymmetry")
     card.operate("radiogroup", "Mode", "Separate")
@@ -100,24 +80,6 @@ def test_files_for_later_are_not_needed_to_go_live(visit, serve, faults, start):
     card = visit(serve(handler=faults.handler)).figure("asymmetry")
     card.operate("radiogroup", "Mode", "Separate")
     card.until(card.values, lambda values: values["score_error"] > 0, "separate matrices")
-
-
-@pytest.mark.provokes(ANY_FAULT)
-def test_cut_file_is_told(visit, serve):
-    class Cut(SiteHandler):
-        def do_GET(self):
-            if not self.path.startswith("/assets/python."):
-                super().do_GET()
-                return
-            self.send_response(200)
-            self.send_header("Content-Length", "3000000")
-            self.end_headers()
-            self.wfile.write(self.find().read_bytes()[:1_000_000])
-            self.close_connection = True
-
-    card = visit(serve(handler=Cut), wait="failed").figure("asymmetry")
-    expect(card.trouble.locator("p")).to_have_count(1)
-    expect(card.control("button", "Try again")).to_be_visible()
 
 
 @pytest.mark.parametrize(

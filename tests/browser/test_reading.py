@@ -8,17 +8,7 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
 
-
-@pytest.fixture(scope="module")
-def reader(new_reader):
-    """One reader for this whole file, whose pages stay open."""
-    return new_reader()
-
-
-@pytest.fixture(autouse=True)
-def no_fault(reader):
-    yield
-    reader.complain()
+pytestmark = pytest.mark.usefixtures("no_fault")
 
 
 @pytest.fixture(scope="module")
@@ -123,19 +113,40 @@ def test_figures_keep_their_size_after_many_resizes(visit, address, figures):
     page.figure(figures[0]).until(lambda: stages.evaluate_all(heights), lambda now: now == before, f"{before}")
 
 
-def test_heatmap_is_square(visit, address):
-    card = visit(address, viewport={"width": 360, "height": 800}).figure("asymmetry")
-    frame = card.page.evaluate(
+def frames(page):
+    """Where each plot of the page has its frame, by label: left, top, width and height within its canvas."""
+    return page.evaluate(
         """() => {
-            const label = (view) => view.model?.html_attributes?.['aria-label'] ?? '';
-            const find = (view) => label(view).startsWith('The selected matrix, ') ? view
-              : [...(view.child_views ?? view.children?.() ?? [])].map(find).find(Boolean);
-            const { width, height } = Bokeh.index.roots.map(find).find(Boolean).frame.bbox;
-            return { width, height };
+            const found = {};
+            const walk = (view) => {
+              const label = view.model?.html_attributes?.['aria-label'];
+              if (label && view.frame) {
+                const { left, top, width, height } = view.frame.bbox;
+                found[label] = { left, top, width, height };
+              }
+              for (const child of view.child_views ?? view.children?.() ?? []) walk(child);
+            };
+            for (const view of Bokeh.index.roots) walk(view);
+            return found;
         }"""
     )
-    assert frame["width"] > 200
-    assert abs(frame["width"] - frame["height"]) <= 0.02 * frame["width"]
+
+
+@pytest.mark.parametrize("width", [360, 1280])
+def test_heatmaps_are_square(visit, address, width):
+    found = frames(visit(address, viewport={"width": width, "height": 800}).page)
+    squares = {label: frame for label, frame in found.items() if re.search("6 by 6|^The Jacobian", label)}
+    assert len(squares) == 8
+    for label, frame in squares.items():
+        assert frame["width"] > 200, label
+        assert abs(frame["width"] - frame["height"]) <= 2, label
+    # Bars stand at the height of the rows they belong to.
+    bars, rows = (
+        next(frame for label, frame in found.items() if label.startswith(start))
+        for start in ("Row sums", "The weights after one draw of dropout")
+    )
+    assert abs(bars["top"] - rows["top"]) <= 1
+    assert abs(bars["height"] - rows["height"]) <= 2
 
 
 def test_pages_follow_the_scheme(visit, address):

@@ -3,6 +3,9 @@
 
 export class DownloadError extends Error {}
 
+/** @type {DownloadError | null} why a body ended early: WebAssembly, which reads bodies, tells it in words of its own */
+export let broken = null;
+
 /**
  * @typedef {(bytes: number) => void} OnBytes called with the number of bytes as they arrive
  */
@@ -14,7 +17,7 @@ export class DownloadError extends Error {}
  * @returns {Promise<ReadableStream<Uint8Array>>}
  */
 export async function open(url, onBytes = () => {}) {
-  const name = decodeURIComponent(new URL(url, location.href).pathname.split('/').pop() ?? url);
+  const name = nameOf(url);
   let response;
   try {
     response = await fetch(url);
@@ -27,12 +30,13 @@ export async function open(url, onBytes = () => {}) {
   if (type.startsWith('text/html'))
     throw new DownloadError(`The file ${name} is missing on this site (the server sent an HTML page in its place).`);
   const reader = response.body.getReader();
-  const first = await reader.read();
+  const read = () => reader.read().catch((error) => { throw cut('file', name, error); });
+  const first = await read();
   let started = false;
   /** @type {ReadableStream<Uint8Array>} */
   const body = new ReadableStream({
     async pull(controller) {
-      const { done, value } = started ? await reader.read() : first;
+      const { done, value } = started ? await read() : first;
       started = true;
       if (done) return controller.close();
       onBytes(value.length);
@@ -87,13 +91,29 @@ export async function script(url) {
   try {
     return await import(url);
   } catch (error) {
-    const name = decodeURIComponent(new URL(url, location.href).pathname.split('/').pop() ?? url);
+    const name = nameOf(url);
     const response = await fetch(url).catch(() => null);
     if (!response) throw new DownloadError(`The script ${name} could not be fetched; is the network gone or the file blocked?`);
     if (!response.ok) throw new DownloadError(`The script ${name} is missing on this site (the server answered ${response.status}).`);
     const type = response.headers.get('Content-Type') ?? 'no type';
     if (!/javascript/.test(type))
       throw new DownloadError(`The script ${name} was refused: the server sends it as ${type}, not as text/javascript.`);
+    await response.arrayBuffer().catch((broken) => { throw cut('script', name, broken); });
     throw error;
   }
+}
+
+/** @param {string} url */
+function nameOf(url) {
+  return decodeURIComponent(new URL(url, location.href).pathname.split('/').pop() ?? url);
+}
+
+/**
+ * @param {'file' | 'script'} what
+ * @param {string} name
+ * @param {any} error
+ */
+function cut(what, name, error) {
+  broken = new DownloadError(`The ${what} ${name} did not arrive whole; the connection broke. (${error})`);
+  return broken;
 }

@@ -149,6 +149,7 @@ function receive(message) {
     case 'failed': return failed(message);
     case 'fallback':
       console.info(`Python could not be resumed and starts cold: ${message.reason}`);
+      root.dataset.fallback = message.reason;
       cold = true;
       return startWorker();
     case 'ready': return linked(/** @type {Figure} */ (figure), message.built);

@@ -27,6 +27,7 @@ export async function selfTest(report) {
   const result = {
     passed: Object.values(figures).every(({ failed }) => !failed),
     boot: root.dataset.boot,
+    fallback: root.dataset.fallback,
     agent: navigator.userAgent,
     seconds: (performance.now() - started) / 1000,
     times,

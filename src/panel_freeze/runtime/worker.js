@@ -1,5 +1,5 @@
 // One per page: starts Python, hosts all figures' documents, answers messages in order.
-import { DownloadError, bytes, fetchNow } from './download.js';
+import { DownloadError, broken, bytes, fetchNow } from './download.js';
 import { addStandardLibrary, bootCold, kind, resume } from './pyodide-boot.js';
 
 /**
@@ -107,7 +107,8 @@ function build({ name, module, number }) {
 
 /** @param {any} error */
 function fail(error) {
-  const reason = error instanceof DownloadError ? error.message : `Python could not start in this browser (${lastLine(error)}).`;
+  const missing = error instanceof DownloadError ? error : broken;
+  const reason = missing?.message ?? `Python could not start in this browser (${lastLine(error)}).`;
   postMessage({ kind: 'failed', figure: null, reason, details: String(error?.stack ?? error) });
 }
 
