@@ -52,6 +52,7 @@ def build(configuration: Path, out: Path, *, cache: Path | None, mirror: str | N
     say("Collecting Python files …")
     numpy, libraries = bundle.open_numpy(next(path for name, path in assets.items() if name.startswith("numpy-")))
     sources = bundle.collect_python(project.python) | numpy
+    sources |= bundle.open_standard_library(assets["python_stdlib.zip"])
     sources["panel_freeze_resident.py"] = (RUNTIME / "resident.py").read_bytes()
     out = out.resolve()
     out.parent.mkdir(parents=True, exist_ok=True)
@@ -61,7 +62,9 @@ def build(configuration: Path, out: Path, *, cache: Path | None, mirror: str | N
         own = (*project.python, "panel_freeze_resident")
         python = compile_python(sources, own, compiled, lambda files: bench(work / "compile", python=files), say)
         say("Running the figures in the browser's Python …")
-        documents = build_documents(project, bench(work / "bake", python=python))
+        library = bundle.standard_library(python)
+        packages = bundle.packages(python)
+        documents = build_documents(project, bench(work / "bake", python=packages, standard_library=library))
         parts = Parts(assets, python, libraries, documents)
         say("Taking pictures …")
         write_site(project, parts, work / "draft", boot="none")

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -49,11 +49,15 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Snapshot:
-    """A saved memory: Pyodide's header, the bytes, and the lengths of the function table it was made with."""
+    """A saved memory: Pyodide's header, the bytes, and what its instance was before Python started.
+
+    That is the lengths of its function table, and what its memory held then.
+    """
 
     head: bytes
     memory: bytes
     table: tuple[int, ...]
+    fresh: bytes
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class Documents:
     imported: frozenset[str]
     versions: dict[str, str]
     snapshots: dict[str, Snapshot]
+    fresh: bytes  # what a fresh memory holds when neither clock nor chance stand still
 
 
 @dataclass(frozen=True)
@@ -107,21 +112,30 @@ class Bench:
         What lies in site-packages, and the shared libraries loaded before Python.
     executable : str, optional
         The browser.
+    standard_library : bytes, optional
+        A zip; without one, Pyodide's own is used.
     """
 
     def __init__(
-        self, work: Path, assets: Mapping[str, Path], python: Files, libraries: Files, executable: str | None
+        self,
+        work: Path,
+        assets: Mapping[str, Path],
+        python: Files,
+        libraries: Files,
+        executable: str | None,
+        standard_library: bytes | None = None,
     ) -> None:
         self._work = work
         self._executable = executable
         work.mkdir(parents=True, exist_ok=True)
         for name in ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip"):
             (work / name).write_bytes(assets[name].read_bytes())
+        if standard_library:
+            (work / "python_stdlib.zip").write_bytes(standard_library)
         for file in RUNTIME.iterdir():
             if file.suffix in (".js", ".html"):
                 (work / file.name).write_bytes(file.read_bytes())
-        baker = {"panel_freeze_baker.py": (RUNTIME / "baker.py").read_bytes()}
-        (work / "bundle.pack").write_bytes(bundle.pack(baker | python))
+        (work / "bundle.pack").write_bytes(bundle.pack(_baker() | python))
         (work / "data.pack").write_bytes(bundle.pack({}))
         names = {path: f"library{number}.wasm" for number, path in enumerate(libraries)}
         for path, name in names.items():
@@ -167,8 +181,13 @@ class _SavingHandler(SiteHandler):
         self.end_headers()
 
 
+def _baker() -> Files:
+    """Return the bake's own part in the browser's Python."""
+    return {f"panel_freeze_{name}.py": (RUNTIME / f"{name}.py").read_bytes() for name in ("baker", "slim")}
+
+
 def compile_python(
-    sources: Files, own: tuple[str, ...], cache: Path, bench: Callable[[Files], Bench], report: Report
+    sources: Files, own: tuple[str, ...], folder: Path, bench: Callable[[Files], Bench], report: Report
 ) -> Files:
     """Compile sources with the browser's own Python; what was compiled before is taken from the cache.
 
@@ -177,8 +196,8 @@ def compile_python(
     sources : dict of str to bytes
         Sources and data files, by path in site-packages.
     own : tuple of str
-        Packages that keep their docstrings and assertions.
-    cache : Path
+        Packages that keep what `slim.py` leaves out of the others.
+    folder : Path
         A folder for compiled files, named by the hash of what went in.
     bench : callable
         Makes the bench for some files.
@@ -197,7 +216,7 @@ def compile_python(
     """
     python = {path: data for path, data in sources.items() if path.endswith(".py")}
     keys = {path: _key(path, data, own) for path, data in python.items()}
-    missing = [path for path in sorted(python) if not (cache / keys[path]).is_file()]
+    missing = [path for path in sorted(python) if not (folder / keys[path]).is_file()]
     if missing:
         report(f"Compiling {len(missing)} Python files with the browser's Python …")
         workbench = bench(python)
@@ -205,18 +224,23 @@ def compile_python(
         if errors:
             path, line, text = errors[0]
             raise FreezeError(f"{path}, line {line}: {text}. The site was not built.")
-        cache.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True, exist_ok=True)
         for path, data in bundle.unpack(workbench.saved("compiled.pack")).items():
-            part = cache / f"{keys[path[:-1]]}.{os.getpid()}.part"
+            part = folder / f"{keys[path[:-1]]}.{os.getpid()}.part"
             part.write_bytes(data)
-            part.replace(cache / keys[path[:-1]])
+            part.replace(folder / keys[path[:-1]])
     data_files = {path: data for path, data in sources.items() if not path.endswith(".py")}
-    return data_files | {f"{path}c": (cache / keys[path]).read_bytes() for path in python}
+    return data_files | {f"{path}c": (folder / keys[path]).read_bytes() for path in python}
 
 
 def _key(path: str, data: bytes, own: tuple[str, ...]) -> str:
-    how = b"kept" if path.split("/")[0] in own else b"stripped"
+    how = b"whole" if path.removesuffix(".py").split("/")[0] in own else _slimmer()
     return hashlib.sha256(b"\0".join((path.encode(), how, data))).hexdigest() + ".pyc"
+
+
+@cache
+def _slimmer() -> bytes:
+    return (RUNTIME / "slim.py").read_bytes()
 
 
 def build_documents(project: Project, bench: Bench) -> Documents:
@@ -231,7 +255,7 @@ def build_documents(project: Project, bench: Bench) -> Documents:
         {"name": name, "module": project.module(name), "number": number} for number, name in enumerate(project.figures)
     ]
     # The numbers are worked out in a Python of their own: the saved memory is not to carry their traces.
-    tasks = [partial(bench.run, "numbers", module=project.numbers)]
+    tasks = [partial(bench.run, "numbers", module=project.numbers, fresh="fresh.bin")]
     tasks += [partial(_build_in, bench, agent, figures) for agent in USER_AGENTS]
     numbers, *builds = together(tasks)
     if "reason" in numbers["numbers"]:
@@ -247,27 +271,25 @@ def build_documents(project: Project, bench: Bench) -> Documents:
         imported=frozenset(built["imported"]) | frozenset(numbers["imported"]),
         versions=built["versions"],
         snapshots={result["kind"]: snapshot for result, snapshot in builds},
+        fresh=bench.saved("fresh.bin"),
     )
 
 
 def _build_in(bench: Bench, agent: str | None, figures: list[dict[str, Any]]) -> tuple[dict[str, Any], Snapshot]:
     """Build all figures in a browser of one kind, and save its Python's memory."""
-    name = f"memory-{USER_AGENTS.index(agent)}.bin"
-    result = bench.run("build", user_agent=agent, figures=figures, snapshot=name)
+    name, fresh = (f"{what}-{USER_AGENTS.index(agent)}.bin" for what in ("memory", "fresh"))
+    result = bench.run("build", user_agent=agent, figures=figures, snapshot=name, fresh=fresh)
     _check_build(result["built"])
-    return result, _split(bench.saved(name), tuple(result["table"]))
+    saved = bench.saved(name)
+    # Its second word is the length of the header, before the memory.
+    length = int.from_bytes(saved[4:8], "little")
+    return result, Snapshot(saved[:length], saved[length:], tuple(result["table"]), bench.saved(fresh))
 
 
 def together(tasks: Sequence[Callable[[], Any]]) -> list[Any]:
     """Run tasks two at a time, each with a browser of its own, and return their results in order."""
     with ThreadPoolExecutor(2) as pool:
         return list(pool.map(lambda task: task(), tasks))
-
-
-def _split(saved: bytes, table: tuple[int, ...]) -> Snapshot:
-    """Split what Pyodide saved: its second word is the length of the header, before the memory."""
-    length = int.from_bytes(saved[4:8], "little")
-    return Snapshot(saved[:length], saved[length:], table)
 
 
 def _check_build(figures: dict[str, dict[str, Any]]) -> None:

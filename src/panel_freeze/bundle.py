@@ -10,6 +10,7 @@ from __future__ import annotations
 import fnmatch
 import importlib.metadata
 import importlib.util
+import io
 import json
 import struct
 import zipfile
@@ -89,6 +90,9 @@ NUMPY_LIBRARIES = (
     "random/_generator",
     "random/mtrand",
 )
+
+# The standard library's files are named by the zip in which the browser's Python looks for them.
+STANDARD_LIBRARY = "python314.zip/"
 
 Files = dict[str, bytes]
 
@@ -196,6 +200,29 @@ def open_numpy(wheel: Path) -> tuple[Files, Files]:
     return {name: data for name, data in python.items() if not name.endswith("/")}, libraries
 
 
+def open_standard_library(archive: Path) -> Files:
+    """Read the sources and data files of the standard library, by path behind `STANDARD_LIBRARY`."""
+    with zipfile.ZipFile(archive) as opened:
+        names = [entry.filename for entry in opened.infolist() if not entry.is_dir()]
+        return {STANDARD_LIBRARY + name: opened.read(name) for name in names}
+
+
+def standard_library(files: Mapping[str, bytes]) -> bytes:
+    """Return those of some files that belong to the standard library, as the zip the browser's Python reads."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for path in sorted(files):
+            if path.startswith(STANDARD_LIBRARY):
+                entry = zipfile.ZipInfo(path.removeprefix(STANDARD_LIBRARY), (1980, 1, 1, 0, 0, 0))
+                archive.writestr(entry, files[path], zipfile.ZIP_DEFLATED, 9)
+    return out.getvalue()
+
+
+def packages(files: Mapping[str, bytes]) -> Files:
+    """Return those of some files that do not belong to the standard library."""
+    return {path: data for path, data in files.items() if not path.startswith(STANDARD_LIBRARY)}
+
+
 def pack(files: Mapping[str, bytes]) -> bytes:
     """Join files into one pack, in the order of their paths, so that equal input gives equal bytes."""
     index: list[tuple[str, int, int]] = []
@@ -215,12 +242,12 @@ def unpack(data: bytes) -> Files:
 
 
 def module_name(path: str) -> str | None:
-    """Return the module that a file of site-packages holds, or None for a file of another kind.
+    """Return the module that a file of Python's path holds, or None for a file of another kind.
 
-    >>> module_name("numpy/random/__init__.pyc"), module_name("param/_utils.pyc"), module_name("a/b.css")
-    ('numpy.random', 'param._utils', None)
+    >>> module_name("numpy/random/__init__.pyc"), module_name("python314.zip/os.pyc"), module_name("a/b.css")
+    ('numpy.random', 'os', None)
     """
-    stem, dot, ending = path.rpartition(".")
+    stem, dot, ending = path.removeprefix(STANDARD_LIBRARY).rpartition(".")
     if not dot or ending != "pyc":
         return None
     return stem.removesuffix("/__init__").replace("/", ".")

@@ -10,8 +10,9 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,9 @@ from markupsafe import Markup
 from panel_freeze import bundle
 from panel_freeze._errors import FreezeError
 from panel_freeze.article import FILTERS, render_article
-from panel_freeze.bake import ENVIRONMENT, PICTURE_WINDOWS, RUNTIME, SCHEMES, Documents, Pictures, Snapshot, to_webp
+from panel_freeze.bake import ENVIRONMENT, PICTURE_WINDOWS, RUNTIME, SCHEMES, Documents, Pictures, to_webp
 from panel_freeze.bundle import Files
+from panel_freeze.memory import pack_memory
 from panel_freeze.project import Project
 from panel_freeze.report import check_references, write_report
 
@@ -196,15 +198,15 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
         "loader": shelf.put("pyodide.mjs", _without_map(assets["pyodide.mjs"].read_bytes())),
         "module": shelf.put("pyodide-asm.mjs", _without_map(assets["pyodide.asm.mjs"].read_bytes())),
         "wasm": shelf.put("python.wasm", assets["pyodide.asm.wasm"].read_bytes(), compress=True),
-        "stdlib": shelf.put("stdlib.zip", assets["python_stdlib.zip"].read_bytes()),
-        "bundle": shelf.put("packages.pack", bundle.pack(_first(parts)), compress=True),
+        "stdlib": shelf.put("stdlib.zip", bundle.standard_library(_first(parts))),
+        "bundle": shelf.put("packages.pack", bundle.pack(bundle.packages(_first(parts))), compress=True),
         "data": shelf.put("data.pack", bundle.pack(_data(parts)), compress=True),
     }
     libraries = {
         path: shelf.put(f"numpy-{Path(path).name.split('.')[0].strip('_')}.wasm", data, compress=True)
         for path, data in parts.libraries.items()
     }
-    snapshots = {kind: _snapshot(kind, snapshot, shelf) for kind, snapshot in parts.documents.snapshots.items()}
+    snapshots = _snapshots(parts.documents, shelf)
     both = [files["wasm"], files["data"], *libraries.values()]
     ways = {"resumed": [*both, snapshots["other"]["url"]], "cold": [*both, files["stdlib"], files["bundle"]]}
     figures = []
@@ -239,14 +241,14 @@ def _first(parts: Parts) -> Files:
 
 
 def _late(parts: Parts) -> Files:
-    """Return the modules that Python may import later."""
-    modules = {path: data for path, data in parts.python.items() if path.endswith(".pyc")}
-    return {path: data for path, data in modules.items() if path not in parts.documents.imported}
+    """Return the modules that Python may import later, and what else the standard library has."""
+    later = {path: data for path, data in parts.python.items() if path not in parts.documents.imported}
+    return {path: data for path, data in later.items() if path.endswith(".pyc") or path not in bundle.packages(later)}
 
 
 def _data(parts: Parts) -> Files:
-    """Return the files that are no modules, and a list of the modules."""
-    data = {path: data for path, data in parts.python.items() if not path.endswith(".pyc")}
+    """Return the packages' files that are no modules, and a list of the modules."""
+    data = {path: data for path, data in bundle.packages(parts.python).items() if not path.endswith(".pyc")}
     names = {
         group: sorted(filter(None, map(bundle.module_name, files)))
         for group, files in (("first", _first(parts)), ("late", _late(parts)))
@@ -254,12 +256,21 @@ def _data(parts: Parts) -> Files:
     return data | {"panel_freeze_modules.json": json.dumps(names).encode()}
 
 
-def _snapshot(kind: str, snapshot: Snapshot, shelf: Shelf) -> dict[str, Any]:
+def _snapshots(documents: Documents, shelf: Shelf) -> dict[str, Any]:
+    """Shelve the saved memories; return how they are to be restored, by kind of browser."""
+    saved = documents.snapshots
+    with ThreadPoolExecutor() as pool:
+        packed = list(pool.map(partial(pack_memory, other=documents.fresh), saved.values()))
     return {
-        "url": shelf.put(f"memory-{kind}.bin", snapshot.memory, compress=True),
-        "head": base64.b64encode(snapshot.head).decode(),
-        "memory": len(snapshot.memory),
-        "table": list(snapshot.table),
+        kind: {
+            "url": shelf.put(f"memory-{kind}.bin", memory.data),
+            "head": base64.b64encode(snapshot.head).decode(),
+            "memory": len(snapshot.memory),
+            "window": memory.window,
+            "fresh": {"pages": memory.pages, "hash": memory.hash},
+            "table": list(snapshot.table),
+        }
+        for (kind, snapshot), memory in zip(saved.items(), packed, strict=True)
     }
 
 

@@ -10,7 +10,8 @@ let booted = null;
 self.onmessage = async ({ data: { task, parts, environment, arguments: given } }) => {
   try {
     if (given.snapshot) stopTime();
-    booted ??= await bootCold(parts, () => {}, environment, given.snapshot ? { _makeSnapshot: true } : {});
+    const fresh = (/** @type {any} */ module) => post(given.fresh, module.HEAPU8);
+    booted ??= await bootCold(parts, () => {}, environment, given.snapshot ? { _makeSnapshot: true } : {}, given.fresh && fresh);
     pyodide = booted.pyodide;
     postMessage({ result: await tasks[/** @type {keyof typeof tasks} */ (task)](given) });
   } catch (/** @type {any} */ error) {

@@ -15,25 +15,28 @@ from importlib.util import MAGIC_NUMBER
 from pathlib import Path
 from typing import Any
 
+from panel_freeze_slim import compile_slim  # type: ignore[import-not-found]
+
 SITE_PACKAGES = Path("/lib/python3.14/site-packages")
+STANDARD_LIBRARY = "/lib/python314.zip/"
 COMPILED = Path("/tmp/compiled.pack")
 _UNCHECKED_HASH = (1).to_bytes(4, "little")
 
 
-def compile_files(paths: list[str], keep_docstrings: list[str]) -> str:
+def compile_files(paths: list[str], keep: list[str]) -> str:
     """Compile sources below site-packages into the pack `COMPILED`.
 
-    Packages in `keep_docstrings` keep their docstrings and assertions; the others lose them. Returns the
-    errors as JSON, ``[[path, line, text], …]``.
+    Packages in `keep` keep everything; of the others see `compile_slim`. Returns the errors as JSON,
+    ``[[path, line, text], …]``.
     """
     errors = []
     index = []
     compiled = bytearray()
     for path in paths:
-        source = SITE_PACKAGES / path
-        optimize = 0 if path.split("/")[0] in keep_docstrings else 2
+        source = (SITE_PACKAGES / path).read_bytes()
+        whole = path.removesuffix(".py").split("/")[0] in keep
         try:
-            code = compile(source.read_bytes(), path, "exec", dont_inherit=True, optimize=optimize)
+            code = compile(source, path, "exec", dont_inherit=True) if whole else compile_slim(source, path)
         except SyntaxError as error:
             errors.append([path, error.lineno, error.msg])
             continue
@@ -59,10 +62,12 @@ def evaluate_numbers(module: str) -> str:
 
 
 def imported_files() -> str:
-    """Return the files below site-packages that imports have read so far, as JSON."""
-    root = f"{SITE_PACKAGES}/"
-    files = [getattr(module, "__file__", None) or "" for module in list(sys.modules.values())]
-    return json.dumps(sorted({file.removeprefix(root) for file in files if file.startswith(root)}))
+    """Return the files that imports have read so far, as JSON: paths in site-packages, or behind the zip's name."""
+    files = {getattr(module, "__file__", None) or "" for module in list(sys.modules.values())}
+    here = f"{SITE_PACKAGES}/"
+    packages = {file.removeprefix(here) for file in files if file.startswith(here)}
+    library = {file.removeprefix("/lib/") for file in files if file.startswith(STANDARD_LIBRARY)}
+    return json.dumps(sorted(packages | library))
 
 
 def versions() -> str:

@@ -8,8 +8,11 @@ const LOCK = {
   info: { arch: 'wasm32', platform: 'emscripten_5_0_3', version: '0.0.1', python: '3.14.0', abi_version: '2026_0' },
   packages: {},
 };
-// A fixed hash seed gives sets and dictionaries one order, at build time and in every browser.
-const ENVIRONMENT = { HOME: '/home/pyodide', PYTHONHASHSEED: '0', PYTHONDONTWRITEBYTECODE: '1', BOKEH_SIMPLE_IDS: 'yes' };
+// A fixed hash seed gives sets and dictionaries one order, at build time and in every browser; the reader's language
+// would give each browser another environment.
+const ENVIRONMENT = {
+  HOME: '/home/pyodide', LANG: 'C.UTF-8', PYTHONHASHSEED: '0', PYTHONDONTWRITEBYTECODE: '1', BOKEH_SIMPLE_IDS: 'yes',
+};
 // An archive with nothing in it: Python looks at its standard library only when it imports.
 const EMPTY_ZIP = Uint8Array.from([0x50, 0x4b, 5, 6, ...Array(18).fill(0)]);
 
@@ -26,9 +29,11 @@ const EMPTY_ZIP = Uint8Array.from([0x50, 0x4b, 5, 6, ...Array(18).fill(0)]);
 
 /**
  * @typedef {object} Snapshot a saved memory, and what has to be the same where it is restored
- * @property {string} url the memory, compressed
+ * @property {string} url how the memory differs from that of a fresh instance, compressed with zstd
  * @property {string} head Pyodide's header of it, in base64
  * @property {number} memory its length in bytes
+ * @property {number} window how far back the compression looks, in bytes
+ * @property {{ pages: [number, number][], hash: number }} fresh the pages of a fresh instance that it builds on
  * @property {number[]} table lengths of the function table before and after the libraries are loaded
  */
 
@@ -48,12 +53,13 @@ export function kind() {
  * @param {(bytes: number) => void} onBytes
  * @param {Record<string, string>} environment
  * @param {any} [options] of `loadPyodide`
+ * @param {(module: any) => Promise<void>} [fresh] called before Python itself starts
  */
-export async function bootCold(parts, onBytes, environment, options = {}) {
+export async function bootCold(parts, onBytes, environment, options = {}, fresh) {
   const stdlib = bytes(parts.stdlib, onBytes);
   const packs = Promise.all([parts.bundle, parts.data].map((url) => bytes(url, onBytes)));
   for (const part of [stdlib, packs]) part.catch(() => {}); // awaited below; until then not unhandled
-  return boot(parts, onBytes, environment, { stdlib, packs, options });
+  return boot(parts, onBytes, environment, { stdlib, packs, options, restore: fresh });
 }
 
 /**
@@ -61,17 +67,18 @@ export async function bootCold(parts, onBytes, environment, options = {}) {
  * @param {Parts} parts
  * @param {Snapshot} snapshot
  * @param {(bytes: number) => void} onBytes
+ * @param {Record<string, string>} environment what it was in the bake
  */
-export async function resume(parts, snapshot, onBytes) {
+export async function resume(parts, snapshot, onBytes, environment) {
   const memory = open(snapshot.url, onBytes);
   const packs = bytes(parts.data, onBytes).then((pack) => [pack]);
   for (const part of [memory, packs]) part.catch(() => {});
   const head = Uint8Array.from(atob(snapshot.head), (character) => character.charCodeAt(0));
-  return boot(parts, onBytes, {}, {
+  return boot(parts, onBytes, environment, {
     stdlib: Promise.resolve(EMPTY_ZIP),
     packs,
     table: snapshot.table,
-    restore: async (module) => fill(module, await memory, snapshot.memory),
+    restore: async (module, exports) => fill(module, exports, await memory, snapshot),
     options: { _loadSnapshot: head, _snapshotDeserializer: rebuild },
   });
 }
@@ -81,7 +88,7 @@ export async function resume(parts, snapshot, onBytes) {
  * @param {(bytes: number) => void} onBytes
  * @param {Record<string, string>} environment
  * @param {{ stdlib: Promise<Uint8Array>, packs: Promise<Uint8Array[]>, table?: number[],
- *   restore?: (module: any) => Promise<void>, options: any }} how
+ *   restore?: (module: any, exports: any) => Promise<void>, options: any }} how
  */
 async function boot(parts, onBytes, environment, { stdlib, packs, table, restore, options }) {
   const main = wasm(parts.wasm, onBytes);
@@ -125,7 +132,7 @@ async function boot(parts, onBytes, environment, { stdlib, packs, table, restore
       const created = await createModule(settings);
       if (table && String(table) !== String(lengths))
         throw new Error(`The function table has ${lengths} entries here and ${table} in the saved memory.`);
-      await restore?.(created);
+      await restore?.(created, exports.all());
       return created;
     },
     fsInit: async (/** @type {any} */ FS) => writeFiles(FS, files),
@@ -134,25 +141,72 @@ async function boot(parts, onBytes, environment, { stdlib, packs, table, restore
   return { pyodide, module, table: lengths };
 }
 
+const PAGE = 4096;
+const PIECE = 2 ** 18; // what goes into the decoder and comes out of it, at a time
+
 /**
- * Stream a saved memory into a module's own.
+ * Unpack a saved memory, as it arrives, into a module's own, and add what the module held before. The module's
+ * WebAssembly has zstd inside; it works in room above the saved memory, with nothing allocated, so what is written
+ * below does not disturb it.
  * @param {any} module
+ * @param {any} exports the functions of its WebAssembly
  * @param {ReadableStream<Uint8Array>} memory
- * @param {number} length
+ * @param {Snapshot} snapshot
  */
-async function fill(module, memory, length) {
-  if (module.HEAPU8.length < length) module.growMemory(length);
+async function fill(module, exports, memory, { memory: length, window, fresh }) {
+  const kept = fresh.pages.map(([first, number]) => /** @type {[number, Uint32Array]} */ (
+    [first * PAGE, new Uint32Array(module.HEAPU8.slice(first * PAGE, (first + number) * PAGE).buffer)]));
+  if (hash(kept.map(([, words]) => words)) !== fresh.hash)
+    throw new Error('A fresh instance holds other data here than where the memory was saved.');
+  const room = exports.ZSTD_estimateDStreamSize(window);
+  const context = Math.ceil(length / 16) * 16;
+  const input = context + Math.ceil(room / 16) * 16;
+  const output = input + PIECE;
+  const buffers = output + PIECE; // zstd's two structs of address, size and position
+  const end = buffers + 24;
+  if (module.HEAPU8.length < end) module.growMemory(end);
   const heap = module.HEAPU8;
-  const reader = memory.getReader();
+  const numbers = new Uint32Array(heap.buffer, buffers, 6);
+  const decoder = exports.ZSTD_initStaticDCtx(context, room);
+  if (!decoder) throw new Error('The saved memory cannot be unpacked here.');
   let offset = 0;
+  let left = 1; // 0 once the end has come
+  const unpack = (/** @type {Uint8Array} */ piece) => {
+    heap.set(piece, input);
+    numbers.set([output, PIECE, 0, input, piece.length, 0]);
+    do {
+      numbers[2] = 0;
+      left = exports.ZSTD_decompressStream(decoder, buffers, buffers + 12);
+      if (exports.ZSTD_isError(left) || offset + numbers[2] > length) throw new Error('The saved memory is damaged.');
+      // Never straight to its place: the decoder's own stack is on the way.
+      heap.copyWithin(offset, output, output + numbers[2]);
+      offset += numbers[2];
+    } while (numbers[5] < numbers[4] || numbers[2] === PIECE);
+  };
+  const reader = memory.getReader();
   for (;;) {
     const { done, value } = await reader.read();
     if (done) break;
-    heap.set(value, offset);
-    offset += value.length;
+    for (let start = 0; start < value.length; start += PIECE) unpack(value.subarray(start, start + PIECE));
   }
-  if (offset !== length) throw new Error(`The saved memory has ${offset} bytes, ${length} were expected.`);
-  heap.fill(0, offset);
+  if (left !== 0 || offset !== length) throw new Error(`The saved memory ends after ${offset} of ${length} bytes.`);
+  heap.fill(0, length);
+  for (const [start, words] of kept) {
+    const here = new Uint32Array(heap.buffer, start, words.length);
+    for (let i = 0; i < words.length; i += 1) here[i] ^= words[i];
+  }
+}
+
+/**
+ * A polynomial of 32-bit words, modulo 2 ** 32; the builder works it out too.
+ * @param {Uint32Array[]} parts
+ */
+function hash(parts) {
+  let sum = 0;
+  for (const words of parts) {
+    for (let i = 0; i < words.length; i += 1) sum = (Math.imul(sum, 16777619) + words[i]) | 0;
+  }
+  return sum >>> 0;
 }
 
 /**
@@ -198,8 +252,12 @@ function exportsFromTable(fail) {
   const exported = new Map();
   /** @type {WebAssembly.Table} */
   let table;
+  /** @type {any} */
+  let main;
   const remember = (/** @type {any} */ result) => {
-    for (const value of Object.values((result.instance ?? result).exports)) {
+    const { exports } = result.instance ?? result;
+    if (exports.ZSTD_initStaticDCtx) main = exports; // Pyodide starts small modules too, in no fixed order
+    for (const value of Object.values(exports)) {
       if (typeof value === 'function') exported.set(value.name, value);
       if (value instanceof WebAssembly.Table) table = value;
     }
@@ -219,7 +277,7 @@ function exportsFromTable(fail) {
     WebAssembly.Table.prototype.get = get;
     Object.assign(WebAssembly, { instantiate, instantiateStreaming });
   };
-  return { restore, table: () => table };
+  return { restore, table: () => table, all: () => main };
 }
 
 /**

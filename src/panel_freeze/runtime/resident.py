@@ -26,10 +26,14 @@ import json
 import struct
 import sys
 import traceback
+import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
+
+SITE_PACKAGES = Path(__file__).parent
+STANDARD_LIBRARY = Path("/lib/python314.zip")
 
 
 def _stand_in(name: str, **content: object) -> None:
@@ -248,7 +252,7 @@ class LateModules:
     """
 
     def __init__(self, resumed: bool, fetch: Callable[[], Sequence[bytes]]) -> None:
-        modules = json.loads((Path(__file__).parent / "panel_freeze_modules.json").read_text())
+        modules = json.loads((SITE_PACKAGES / "panel_freeze_modules.json").read_text())
         self._names = set(modules["late"])
         if resumed:
             self._names |= {*modules["first"], *sys.stdlib_module_names}
@@ -261,21 +265,26 @@ class LateModules:
             self.add(self._fetch())
 
     def add(self, packs: Sequence[bytes]) -> None:
-        """Write the files of the packs into site-packages, once."""
+        """Put the files of the packs where Python looks for them, once: the standard library's into its zip."""
         if self not in sys.meta_path:
             return
         sys.meta_path.remove(self)
-        for data in packs:
-            for file, content in _unpack(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data):
-                file.parent.mkdir(parents=True, exist_ok=True)
-                file.write_bytes(content)
+        with zipfile.ZipFile(STANDARD_LIBRARY, "a") as library:
+            for data in packs:
+                for name, content in _unpack(gzip.decompress(data) if data[:2] == b"\x1f\x8b" else data):
+                    if name.startswith(f"{STANDARD_LIBRARY.name}/"):
+                        library.writestr(name.split("/", 1)[1], content)
+                        continue
+                    file = SITE_PACKAGES / name
+                    file.parent.mkdir(parents=True, exist_ok=True)
+                    file.write_bytes(content)
         importlib.invalidate_caches()
 
 
-def _unpack(pack: bytes) -> Iterator[tuple[Path, bytes]]:
+def _unpack(pack: bytes) -> Iterator[tuple[str, bytes]]:
     start = 4 + struct.unpack_from("<I", pack)[0]
     for name, offset, size in json.loads(bytes(pack[4:start])):
-        yield Path(__file__).parent / name, pack[start + offset : start + offset + size]
+        yield name, pack[start + offset : start + offset + size]
 
 
 #: The one of this Python; a saved memory holds it with its figures.

@@ -63,8 +63,8 @@ async function startCold({ parts, figures, environment, late }) {
  * @param {Start} data
  * @param {import('./pyodide-boot.js').Snapshot} snapshot
  */
-async function startResumed({ parts, figures, late }, snapshot) {
-  const { pyodide } = await resume(parts, snapshot, onBytes);
+async function startResumed({ parts, figures, environment, late }, snapshot) {
+  const { pyodide } = await resume(parts, snapshot, onBytes, environment);
   const python = pyodide.pyimport('panel_freeze_resident');
   // Imports that come late need the files that starting cold would have had.
   const modules = python.LateModules(true, () => {
