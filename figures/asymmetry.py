@@ -276,14 +276,6 @@ class Asymmetry(Card):
     def _root(self) -> str:
         return "√2" if self.state.divisor == "sqrt" else "1"
 
-    @property
-    def _cell(self) -> tuple[int, int]:
-        row, column = self.state.cell
-        return row - 1, column - 1
-
-    def _select(self, row: int, column: int) -> None:
-        self.state.cell = (row + 1, column + 1)
-
     def _hows(self, name: str, matrix: np.ndarray) -> list[str]:
         return [
             f"{name}[{row}, {column}] = {fixed(float(matrix[i, j]))}"

@@ -425,14 +425,6 @@ class Masking(Card):
             f'<p class="caption">{said}{shifted}</p>'
         )
 
-    @property
-    def _cell(self) -> tuple[int, int]:
-        row, column = self.state.cell
-        return row - 1, column - 1
-
-    def _select(self, row: int, column: int) -> None:
-        self.state.cell = (row + 1, column + 1)
-
 
 def _colours(weights: bool, matrix: np.ndarray) -> list[str]:
     return sequential(matrix, *(WEIGHTS if weights else SCORES))
