@@ -123,7 +123,7 @@ class Asymmetry(Card):
             segmented(p.mode, "Mode", {"No matrices": "none", "Tied": "tied", "Separate": "separate"}),
             segmented(p.divisor, "Divisor", {"√d_k": "sqrt", "1": "one"}),
             segmented(p.show, "Show", {"Scores": "scores", "Weights": "weights"}),
-            *row_and_column(self.state, TOKENS, TOKENS),
+            row_and_column(self.state, TOKENS, TOKENS),
             number(p.seed, "Weight seed"),
         ]
 

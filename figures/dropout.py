@@ -150,7 +150,7 @@ class Dropout(Card):
         return [
             slider(p.p, "p", values=RATES, text="{:g}".format),
             switch(p.rescale, "Rescale survivors"),
-            *row_and_column(self.state, TOKENS, TOKENS),
+            row_and_column(self.state, TOKENS, TOKENS),
             pn.Row(number(p.seed, "Seed"), resample, stylesheets=[STEPPER], margin=0),
             pn.Row(self._run_button, self._cancel_button, self._progress, stylesheets=[STEPPER, RUN], margin=0),
         ]
@@ -292,16 +292,12 @@ class Dropout(Card):
         )
 
     def explanation(self) -> str:
-        row, column = (escape(TOKENS[place]) for place in self._cell)
-        return (
-            f'<div class="how">selected cell, row {row}, column {column}: {self._how_cell(*self._cell)}</div>'
-            f'<p class="line muted">{self._how_row_1()}</p>'
-        )
+        return f'<p class="line muted">{self._how_row_1()}</p>'
 
     def _how_cell(self, i: int, j: int) -> str:
         """Return how a weight after this draw is computed: weight × mask / (1 − p)."""
         if not VISIBLE[i, j]:
-            return "0, hidden: the future has no weight to drop"
+            return "0, hidden: the future has no weight"
         kept, weight, s = bool(self.run.keep[i, j]), fixed(float(WEIGHTS[i, j])), self.state
         divided = f" / (1 − {s.p:g})" if s.rescale and s.p < 1 else ""
         result = fixed(float(self.run.dropped[i, j]))
@@ -364,7 +360,11 @@ class Dropout(Card):
             heatmap.draw(cells, self._cell)
         key = scale("", sequential(np.linspace(*SHOWN, 9), *SHOWN), *(f"{end:g}" for end in SHOWN))
         self._before_caption.object = _caption(f"<b>Causal weights</b>, 6 × 6: every row sums to 1{key}")
-        self._after_caption.object = _caption(f"<b>After this draw</b>, 6 × 6: {self._drawn()}{key}")
+        row, column = (escape(TOKENS[place]) for place in self._cell)
+        self._after_caption.object = (
+            _caption(f"<b>After this draw</b>, 6 × 6: {self._drawn()}{key}")
+            + f'<div class="how">{row} → {column}<br>{self._how_cell(*self._cell)}</div>'
+        )
 
     def _drawn(self) -> str:
         s = self.state

@@ -161,7 +161,7 @@ class Masking(Card):
             Stepper(p.step, "Step").view,
             segmented(p.mask, "Mask", {name: value for value, name in FILL_NAMES.items()}),
             slider(p.gain, "Scores ×", values=GAINS, text=lambda gain: f"{gain:g}"),
-            *row_and_column(self.state, TOKENS, TOKENS),
+            row_and_column(self.state, TOKENS, TOKENS),
             number(p.seed, "Weight seed"),
         ]
 

@@ -223,7 +223,7 @@ class Scaling(Card):
             slider(p.keys, "Keys"),
             slider(p.draws, "Draws", values=range(100, MOST_DRAWS + 1, 100)),
             self._draw_control,
-            *self._cell_controls,
+            self._cell_controls,
             pn.Row(
                 number(p.seed, "Seed"),
                 button("Resample", self._resample, stylesheets=[CONTROL, CHIP]),
@@ -383,9 +383,7 @@ class Scaling(Card):
             f'<div class="how">draw {self.shown}: q·k = {escape(numbers(self.scores, 2))}<br>'
             f"weights = softmax(q·k / {by}); the largest is 1 / (1 + r) = {self._top_text()}, "
             f"with r = {small(self.others)} from the other keys<br>"
-            f"largest entry of the Jacobian = r / (1 + r)² = {small(entry)}<br>"
-            f"selected entry, row {self.state.cell[0]}, column {self.state.cell[1]}: "
-            f"{self._how_entry(*self._cell)}</div>"
+            f"largest entry of the Jacobian = r / (1 + r)² = {small(entry)}</div>"
         )
 
     def _how_entry(self, i: int, j: int) -> str:
@@ -455,9 +453,11 @@ class Scaling(Card):
         hows = [self._how_entry(i, j) for i, j in np.ndindex(n, n)]
         texts = [_short(float(entry)) if n <= 6 else "" for entry in self.jacobian.ravel()]
         self._jacobian.draw(Cells(self.jacobian, diverging(self.jacobian, LARGEST), hows, texts=texts), self._cell)
-        self._jacobian_caption.object = _caption(
-            f"<b>Its Jacobian</b>, {n} × {n}: how weight i answers to score j, p_i (δ_ij − p_j), from −0.25 to 0.25"
-            + scale("", diverging(np.linspace(-LARGEST, LARGEST, 9), LARGEST), "−0.25", "0.25")
+        key = scale("", diverging(np.linspace(-LARGEST, LARGEST, 9), LARGEST), "−0.25", "0.25")
+        how = self._how_entry(*self._cell).replace(" = ", "<br>= ")
+        self._jacobian_caption.object = (
+            _caption(f"<b>Its Jacobian</b>, {n} × {n}: how weight i answers to score j, p_i (δ_ij − p_j){key}")
+            + f'<div class="how">{how}</div>'
         )
 
     def _draw_curves(self) -> None:

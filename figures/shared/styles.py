@@ -170,6 +170,8 @@ b.q { color: var(--page-query, #0072B2); } b.k { color: var(--page-key, #B84F00)
 .scale i { flex: 0 1 120px; height: 8px; border-radius: 2px; }
 """
 
+# A canvas's first row and column of pixels are never quite cleared: BokehJS draws half a pixel further in.
 PLOT = """
+.bk-Canvas { clip-path: inset(1px 0 0 1px); }
 :host { width: 100%; flex: 0 0 auto !important; touch-action: pan-x pan-y pinch-zoom; }
 """
