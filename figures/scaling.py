@@ -454,7 +454,8 @@ class Scaling(Card):
         texts = [_short(float(entry)) if n <= 6 else "" for entry in self.jacobian.ravel()]
         self._jacobian.draw(Cells(self.jacobian, diverging(self.jacobian, LARGEST), hows, texts=texts), self._cell)
         key = scale("", diverging(np.linspace(-LARGEST, LARGEST, 9), LARGEST), "−0.25", "0.25")
-        how = self._how_entry(*self._cell).replace(" = ", "<br>= ")
+        left, *right = self._how_entry(*self._cell).split(" = ")
+        how = "<br>= ".join([f"{left} = {right[0]}", *right[1:]])
         self._jacobian_caption.object = (
             _caption(f"<b>Its Jacobian</b>, {n} × {n}: how weight i answers to score j, p_i (δ_ij − p_j){key}")
             + f'<div class="how">{how}</div>'

@@ -348,7 +348,7 @@ def test_pressing_a_cell_selects_it(shared, reader, numbers, plot):
 
 EXPLAINED = [
     # plot, what a press on row 5, column 2 explains, and what row 1, column 2 explains
-    ("scaling", "The Jacobian of this softmax", r"∂p₅/∂s₂= p₅ \(0 − p₂\)= .+= ", r"∂p₁/∂s₂= p₁ \(0 − p₂\)= .+= "),
+    ("scaling", "The Jacobian of this softmax", r"∂p₅/∂s₂ = p₅ \(0 − p₂\)= .+= ", r"∂p₁/∂s₂ = p₁ \(0 − p₂\)= .+= "),
     ("masking", "The naive path", r"q\(one\) · k\(journey\) = .+, a raw score", r"q\(Your\) · k\(journey\) = .+, a raw score"),
     ("dropout", "The causal attention weights", r"one → journey0\.\d+ × [01] / \(1 − 0\.5\) = ", "Your → journey0, hidden"),
     ("dropout", "The weights after", r"one → journey0\.\d+ × [01] / \(1 − 0\.5\) = ", "Your → journey0, hidden"),

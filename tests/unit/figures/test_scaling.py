@@ -304,7 +304,8 @@ def test_a_final_number_says_what_it_was(shown):
 
 def entry(figure, row, column):
     figure.state.cell = (row, column)
-    return figure._jacobian_caption.object.split('<div class="how">')[1].removesuffix("</div>").split("<br>= ")
+    how = figure._jacobian_caption.object.split('<div class="how">')[1].removesuffix("</div>")
+    return how.replace("<br>", " ").split(" = ")
 
 
 @pytest.mark.usefixtures("few")
