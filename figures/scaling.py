@@ -322,6 +322,8 @@ class Scaling(Card):
         self.scores = scores[self.shown - 1]
         self.weights = softmax(self.scores / self.divisor)
         self.jacobian = softmax_jacobian(self.weights)
+        # 1 − p of each key, added up from the others: a difference would lose it where p is close to 1.
+        self._rests = [float(np.delete(self.weights, i).sum()) for i in range(len(self.weights))]
         gaps = np.sort(self.scores / self.divisor)
         self.others = float(np.exp(gaps[:-1] - gaps[-1]).sum())  # relative to the largest exponential
         self._looked_at = len(scores)
@@ -387,23 +389,19 @@ class Scaling(Card):
         )
 
     def _how_entry(self, i: int, j: int) -> str:
-        """Return how an entry of the Jacobian is computed; 1 − p is added up, since a difference would lose it."""
+        """Return how an entry of the Jacobian is computed."""
         row, column = (str(place + 1).translate(_LOWERED) for place in (i, j))
         own, entry = self._weight_text(i), small(float(self.jacobian[i, j]))
         if i == j:
-            formula, product = f"p{row} (1 − p{row})", f"{own} · {small(self._rest(i))}"
+            formula, product = f"p{row} (1 − p{row})", f"{own} · {small(self._rests[i])}"
         else:
             formula, product = f"p{row} (0 − p{column})", f"{own} · (0 − {self._weight_text(j)})"
         return f"∂p{row}/∂s{column} = {formula} = {product} = {entry}"
 
     def _weight_text(self, i: int) -> str:
         """Return a weight; where decimals would make it 1, say in brackets what is missing."""
-        rest = self._rest(i)
+        rest = self._rests[i]
         return f"(1 − {scientific(rest)})" if 0 < rest < 5e-5 else small(float(self.weights[i]))
-
-    def _rest(self, i: int) -> float:
-        """Return the weight of all keys but one."""
-        return float(np.delete(self.weights, i).sum())
 
     def tables(self) -> list[Table]:
         names = [f"key {i}" for i in self._keys]
