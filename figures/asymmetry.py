@@ -123,7 +123,7 @@ class Asymmetry(Card):
             segmented(p.mode, "Mode", {"No matrices": "none", "Tied": "tied", "Separate": "separate"}),
             segmented(p.divisor, "Divisor", {"√d_k": "sqrt", "1": "one"}),
             segmented(p.show, "Show", {"Scores": "scores", "Weights": "weights"}),
-            *row_and_column(self.state, TOKENS, TOKENS),
+            row_and_column(self.state, TOKENS, TOKENS),
             number(p.seed, "Weight seed"),
         ]
 
@@ -275,14 +275,6 @@ class Asymmetry(Card):
     @property
     def _root(self) -> str:
         return "√2" if self.state.divisor == "sqrt" else "1"
-
-    @property
-    def _cell(self) -> tuple[int, int]:
-        row, column = self.state.cell
-        return row - 1, column - 1
-
-    def _select(self, row: int, column: int) -> None:
-        self.state.cell = (row + 1, column + 1)
 
     def _hows(self, name: str, matrix: np.ndarray) -> list[str]:
         return [

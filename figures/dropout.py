@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from figures.shared.heatmap import HEIGHT, LEFT, TOP, Cells, Heatmap
 from figures.shared.jobs import Job
 from figures.shared.palette import sequential
 from figures.shared.readouts import Readout, fixed, numbers
+from figures.shared.selection import row_and_column
 from figures.shared.state import FigureState
 from figures.shared.styles import BUSY, CHIP, CONTROL, PROGRESS, RUN, STEPPER
 
@@ -42,12 +44,13 @@ MEASURED = "#aa4499"
 
 
 class State(FigureState):
-    """What the reader can set; each parameter is a key of the query string."""
+    """What the reader can set; each parameter but the cell is a key of the query string."""
 
     p = param.Number(default=0.5, bounds=(0, 1))
     rescale = param.Boolean(default=True)
     seed = param.Integer(default=123, bounds=(0, 2**32 - 1))
     draws = param.Selector(default=0, objects=[0, MANY])
+    cell = param.NumericTuple(default=(1, 1), length=2, precedence=-1, doc="Of both heatmaps; not in a link.")
 
     def read(self, key: str, text: str, before: dict[str, Any]) -> tuple[Any, str]:
         """Return the value a text stands for; a rate between 0.9 and 1 moves to the nearer of them."""
@@ -147,6 +150,7 @@ class Dropout(Card):
         return [
             slider(p.p, "p", values=RATES, text="{:g}".format),
             switch(p.rescale, "Rescale survivors"),
+            row_and_column(self.state, TOKENS, TOKENS),
             pn.Row(number(p.seed, "Seed"), resample, stylesheets=[STEPPER], margin=0),
             pn.Row(self._run_button, self._cancel_button, self._progress, stylesheets=[STEPPER, RUN], margin=0),
         ]
@@ -168,8 +172,8 @@ class Dropout(Card):
             self.state.draws = 0
 
     def panels(self) -> list[Any]:
-        self._before = Heatmap(TOKENS, TOKENS, "The causal attention weights before dropout, 6 by 6")
-        self._after = Heatmap(TOKENS, TOKENS, "The weights after one draw of dropout, 6 by 6")
+        self._before = Heatmap(TOKENS, TOKENS, "The causal attention weights before dropout, 6 by 6", self._select)
+        self._after = Heatmap(TOKENS, TOKENS, "The weights after one draw of dropout, 6 by 6", self._select)
         self._before_caption, self._after_caption, self._sums_caption, self._mean_caption, self._dead_caption = (
             html("") for _ in range(5)
         )
@@ -245,7 +249,7 @@ class Dropout(Card):
         return np.sqrt(np.square(of_rows).sum() / draws) / N
 
     def readouts(self) -> list[Readout]:
-        run, s = self.run, self.state
+        run, s, partial = self.run, self.state, self._job.running
         sums, dead = run.row_sums[0], run.dead_share
         first = run.dropped[0] @ VALUES
         kept, visible = int(run.keep[VISIBLE].sum()), int(VISIBLE.sum())
@@ -256,8 +260,8 @@ class Dropout(Card):
         return [
             Readout("kept", "Weights kept", kept, f"{kept}", f"of {visible}, at rate {1 - s.p:.3g}"),
             Readout("factor", "Factor on survivors", self._factor, factor, beside),
-            Readout("mean_row_sum", "Mean row sum", mean, fixed(mean), theory),
-            Readout("draws_done", "Draws done", run.done, f"{run.done:,}", f"from seed {s.seed}"),
+            Readout("mean_row_sum", "Mean row sum", mean, fixed(mean), theory, partial=partial),
+            Readout("draws_done", "Draws done", run.done, f"{run.done:,}", f"from seed {s.seed}", partial=partial),
             Readout("row_sums", "Row sums of this draw", sums, numbers(sums), wide=True),
             Readout("dead_share", "Share of draws with an all-zero row, rows 1 – 6", dead, numbers(dead), wide=True),
             Readout("context_first_token", "Context vector of Your", first, numbers(first), wide=True),
@@ -288,14 +292,26 @@ class Dropout(Card):
         )
 
     def explanation(self) -> str:
+        return f'<p class="line muted">{self._how_row_1()}</p>'
+
+    def _how_cell(self, i: int, j: int) -> str:
+        """Return how a weight after this draw is computed: weight × mask / (1 − p)."""
+        if not VISIBLE[i, j]:
+            return "0, hidden: the future has no weight"
+        kept, weight, s = bool(self.run.keep[i, j]), fixed(float(WEIGHTS[i, j])), self.state
+        divided = f" / (1 − {s.p:g})" if s.rescale and s.p < 1 else ""
+        result = fixed(float(self.run.dropped[i, j]))
+        return f"{weight} × {int(kept)}{divided} = {result}, {'kept' if kept else 'dropped'}"
+
+    def _how_row_1(self) -> str:
         p, factor = self.state.p, self._factor
         if factor is None:
-            return '<p class="line muted">p = 1: every weight is 0 by definition; 0 / (1 − p) is never formed.</p>'
+            return "p = 1: every weight is 0 by definition; 0 / (1 − p) is never formed."
         survivor = f"1 / (1 − {p:g}) = {factor:.4g}" if self.state.rescale else "1"
         return (
-            f'<p class="line muted">Row 1 has one live weight, 1. Kept, it becomes {survivor}; dropped, the row is all '
+            f"Row 1 has one live weight, 1. Kept, it becomes {survivor}; dropped, the row is all "
             f"zeros, which happens with probability p = {p:g}. Row i has i live weights and dies with probability "
-            f"p<sup>i</sup>. Here row 1 sums to {fixed(float(self.run.row_sums[0, 0]))}.</p>"
+            f"p<sup>i</sup>. Here row 1 sums to {fixed(float(self.run.row_sums[0, 0]))}."
         )
 
     def tables(self) -> list[Table]:
@@ -334,19 +350,21 @@ class Dropout(Card):
         )
 
     def _draw_weights(self) -> None:
-        s, run = self.state, self.run
-        factor = 1.0 if self._factor is None or not s.rescale else self._factor
         before, after = [], []
         for i, j in np.ndindex(N, N):
-            pair, weight = f"{TOKENS[i]} → {TOKENS[j]}", fixed(float(WEIGHTS[i, j]))
-            kept = f"{weight} × {factor:.4g} = {fixed(float(run.dropped[i, j]))}" if factor != 1 else f"{weight}, kept"
-            before.append(f"{pair}: {weight if VISIBLE[i, j] else 'masked, 0'}")
-            after.append(f"{pair}: " + ("masked, 0" if not VISIBLE[i, j] else kept if run.keep[i, j] else "dropped, 0"))
-        for heatmap, matrix, hows in ((self._before, WEIGHTS, before), (self._after, run.dropped, after)):
-            heatmap.draw(Cells(matrix, sequential(matrix, *SHOWN), hows, masked=~VISIBLE, masked_text="0"))
+            pair = f"{TOKENS[i]} → {TOKENS[j]}"
+            before.append(f"{pair}: {fixed(float(WEIGHTS[i, j])) if VISIBLE[i, j] else '0, hidden'}")
+            after.append(f"{pair}: {self._how_cell(i, j)}")
+        for heatmap, matrix, hows in ((self._before, WEIGHTS, before), (self._after, self.run.dropped, after)):
+            cells = Cells(matrix, sequential(matrix, *SHOWN), hows, masked=~VISIBLE, masked_text="0")
+            heatmap.draw(cells, self._cell)
         key = scale("", sequential(np.linspace(*SHOWN, 9), *SHOWN), *(f"{end:g}" for end in SHOWN))
         self._before_caption.object = _caption(f"<b>Causal weights</b>, 6 × 6: every row sums to 1{key}")
-        self._after_caption.object = _caption(f"<b>After this draw</b>, 6 × 6: {self._drawn()}{key}")
+        row, column = (escape(TOKENS[place]) for place in self._cell)
+        self._after_caption.object = (
+            _caption(f"<b>After this draw</b>, 6 × 6: {self._drawn()}{key}")
+            + f'<div class="how">{row} → {column}<br>{self._how_cell(*self._cell)}</div>'
+        )
 
     def _drawn(self) -> str:
         s = self.state

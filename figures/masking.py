@@ -161,7 +161,7 @@ class Masking(Card):
             Stepper(p.step, "Step").view,
             segmented(p.mask, "Mask", {name: value for value, name in FILL_NAMES.items()}),
             slider(p.gain, "Scores ×", values=GAINS, text=lambda gain: f"{gain:g}"),
-            *row_and_column(self.state, TOKENS, TOKENS),
+            row_and_column(self.state, TOKENS, TOKENS),
             number(p.seed, "Weight seed"),
         ]
 
@@ -424,14 +424,6 @@ class Masking(Card):
             f'<div class="caption"><b>{title}</b></div><div class="how">{division}</div>'
             f'<p class="caption">{said}{shifted}</p>'
         )
-
-    @property
-    def _cell(self) -> tuple[int, int]:
-        row, column = self.state.cell
-        return row - 1, column - 1
-
-    def _select(self, row: int, column: int) -> None:
-        self.state.cell = (row + 1, column + 1)
 
 
 def _colours(weights: bool, matrix: np.ndarray) -> list[str]:

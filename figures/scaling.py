@@ -19,6 +19,7 @@ from figures.shared.heatmap import Cells, Heatmap
 from figures.shared.jobs import Job
 from figures.shared.palette import diverging, sequential
 from figures.shared.readouts import Readout, fixed, numbers, scientific
+from figures.shared.selection import offer, row_and_column
 from figures.shared.state import FigureState
 from figures.shared.styles import CHIP, CONTROL, STEPPER
 
@@ -34,10 +35,11 @@ EXPERIMENTS_AT_ONCE = 60_000  # the same for the band, whose numbers cost more
 
 UNDIVIDED, DIVIDED = "#aa4499", "#8a8a2f"  # far apart for every kind of colour vision
 DIVISORS = {"one": "1", "sqrt": "√d_k", "dk": "d_k"}
+_LOWERED = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 class State(FigureState):
-    """What the reader can set; each parameter is a key of the query string."""
+    """What the reader can set; each parameter but the cell is a key of the query string."""
 
     d_k = param.Selector(default=64, objects=WIDTHS)
     divisor = param.Selector(default="one", objects=list(DIVISORS))
@@ -46,6 +48,7 @@ class State(FigureState):
     seed = param.Integer(default=1, bounds=(0, 2**32 - 1))
     draw = param.Integer(default=1, bounds=(1, MOST_DRAWS), precedence=1)  # read after draws, which bound it
     exact = param.Boolean(default=False)
+    cell = param.NumericTuple(default=(1, 1), length=2, precedence=-1, doc="Of the Jacobian; not in a link.")
 
     def read(self, key: str, text: str, before: dict[str, Any]) -> tuple[Any, str]:
         """Return the value a text stands for; no draw is shown that was not made."""
@@ -57,6 +60,10 @@ class State(FigureState):
     @param.depends("draws", "draw", watch=True)
     def _draw_exists(self) -> None:
         self.draw = min(self.draw, self.draws)
+
+    @param.depends("keys", watch=True)
+    def _cell_exists(self) -> None:
+        self.cell = tuple(min(place, self.keys) for place in self.cell)
 
     def divisor_at(self, d_k: int) -> float:
         """Return the chosen divisor at some width."""
@@ -209,12 +216,14 @@ class Scaling(Card):
     def controls(self) -> list[Any]:
         p = self.state.param
         self._draw_control = slider(p.draw, "Draw", values=range(1, MOST_DRAWS + 1))
+        self._cell_controls = row_and_column(self.state, self._keys, self._keys)
         return [
             slider(p.d_k, "d_k", values=WIDTHS),
             segmented(p.divisor, "Divisor", {label: value for value, label in DIVISORS.items()}),
             slider(p.keys, "Keys"),
             slider(p.draws, "Draws", values=range(100, MOST_DRAWS + 1, 100)),
             self._draw_control,
+            self._cell_controls,
             pn.Row(
                 number(p.seed, "Seed"),
                 button("Resample", self._resample, stylesheets=[CONTROL, CHIP]),
@@ -234,8 +243,8 @@ class Scaling(Card):
             x_ticks={i: str(i) for i in range(1, MOST_KEYS + 1)}, y_ticks={i / 4: f"{i / 4:g}" for i in range(5)},
             height="calc(100cqi - 8px)",
         )  # fmt: skip
-        self._weight_bars = self._weights.bars()
-        self._jacobian = Heatmap([], [], "The Jacobian of this softmax, a row and a column for each key")
+        self._weight_bars, self._weight_frames = self._weights.bars(), self._weights.frames()
+        self._jacobian = Heatmap([], [], "The Jacobian of this softmax, a row and a column for each key", self._select)
         self._jacobian.plot.xaxis.major_label_orientation = "horizontal"
         self._jacobian.plot.update(min_border_left=30, min_border_top=26)  # room for numbers, not for tokens
         self._spread_panel()
@@ -294,6 +303,11 @@ class Scaling(Card):
         self._look()
 
     @property
+    def _keys(self) -> list[str]:
+        """The names along the sides of the Jacobian."""
+        return [str(i) for i in range(1, self.state.keys + 1)]
+
+    @property
     def _experiment(self) -> Experiment:
         return self._study.experiments[self.state.d_k]
 
@@ -307,6 +321,9 @@ class Scaling(Card):
         self.shown = min(self.state.draw, len(scores))
         self.scores = scores[self.shown - 1]
         self.weights = softmax(self.scores / self.divisor)
+        self.jacobian = softmax_jacobian(self.weights)
+        # 1 − p of each key, added up from the others: a difference would lose it where p is close to 1.
+        self._rests = [float(np.delete(self.weights, i).sum()) for i in range(len(self.weights))]
         gaps = np.sort(self.scores / self.divisor)
         self.others = float(np.exp(gaps[:-1] - gaps[-1]).sum())  # relative to the largest exponential
         self._looked_at = len(scores)
@@ -323,15 +340,20 @@ class Scaling(Card):
     def readouts(self) -> list[Readout]:
         s, m = self.state, self.measured
         share, top, root = float((self.entries > LIVE).mean()), float(self.weights.max()), math.sqrt(s.d_k)
-        made = "" if self._complete else f"{self._looked_at} of {s.draws} draws so far"
         named = f"divisor {DIVISORS[s.divisor]}"
-        return [
-            Readout("score_sd", "Spread of q·k (sd)", m.sd, fixed(m.sd, 3), made or f"theory {root:.3f}"),
-            Readout("jacobian_median", "Median entry, divisor 1", m.median, small(m.median), made or "of at most 0.25"),
-            Readout("jacobian_mean", "Mean entry, divisor 1", m.mean, small(m.mean), made or "held up by the tail"),
-            Readout("live_share", "Draws still live", share, f"{100 * share:.1f} %", made or "entry above 0.00025"),
+        measured = [
+            Readout("score_sd", "Spread of q·k (sd)", m.sd, fixed(m.sd, 3), f"theory {root:.3f}"),
+            Readout("jacobian_median", "Median entry, divisor 1", m.median, small(m.median), "of at most 0.25"),
+            Readout("jacobian_mean", "Mean entry, divisor 1", m.mean, small(m.mean), "held up by the tail"),
+            Readout("live_share", "Draws still live", share, f"{100 * share:.1f} %", "entry above 0.00025"),
             Readout("jacobian_median_scaled", "Median entry, divisor √d_k", m.median_divided, small(m.median_divided)),
             Readout("jacobian_chosen", "Median entry, chosen divisor", self.median, small(self.median), named),
+        ]  # fmt: skip
+        if not self._complete:
+            made = f"{self._looked_at} of {s.draws} draws so far"
+            measured = [readout._replace(beside=made, partial=True) for readout in measured]
+        return [
+            *measured,
             Readout("top_weight", "Top weight", top, self._top_text(), f"draw {self.shown}, {named}"),
             Readout("score_sd_theory", "√d_k", root, fixed(root, 3), "the spread in theory"),
         ]  # fmt: skip
@@ -366,8 +388,23 @@ class Scaling(Card):
             f"largest entry of the Jacobian = r / (1 + r)² = {small(entry)}</div>"
         )
 
+    def _how_entry(self, i: int, j: int) -> str:
+        """Return how an entry of the Jacobian is computed."""
+        row, column = (str(place + 1).translate(_LOWERED) for place in (i, j))
+        own, entry = self._weight_text(i), small(float(self.jacobian[i, j]))
+        if i == j:
+            formula, product = f"p{row} (1 − p{row})", f"{own} · {small(self._rests[i])}"
+        else:
+            formula, product = f"p{row} (0 − p{column})", f"{own} · (0 − {self._weight_text(j)})"
+        return f"∂p{row}/∂s{column} = {formula} = {product} = {entry}"
+
+    def _weight_text(self, i: int) -> str:
+        """Return a weight; where decimals would make it 1, say in brackets what is missing."""
+        rest = self._rests[i]
+        return f"(1 − {scientific(rest)})" if 0 < rest < 5e-5 else small(float(self.weights[i]))
+
     def tables(self) -> list[Table]:
-        names = [f"key {i}" for i in range(1, self.state.keys + 1)]
+        names = [f"key {i}" for i in self._keys]
         measured = self._study.measured
         done = [d_k for d_k in WIDTHS if d_k in measured]
         rows = np.array([[measured[d].sd, math.sqrt(d), *measured[d][1:]] for d in done])
@@ -379,12 +416,13 @@ class Scaling(Card):
         return [
             Table("Largest Jacobian entries by d_k", [f"d_k = {d_k}" for d_k in done], columns, rows),
             Table(f"Draw {self.shown}", names, ["q·k", "divided", "weight"], draw),
-            Table(f"Jacobian of draw {self.shown}", names, names, softmax_jacobian(self.weights)),
+            Table(f"Jacobian of draw {self.shown}", names, names, self.jacobian),
         ]
 
     def draw(self) -> None:
         self._draw_control[0].end = self.state.draws - 1
         self._draw_control[1].high = self.state.draws
+        offer(self._cell_controls, self.state.cell, self._keys, self._keys)
         self._draw_weights()
         self._draw_jacobian()
         self._draw_curves()
@@ -401,27 +439,24 @@ class Scaling(Card):
                 for i, (score, weight) in enumerate(zip(self.scores, self.weights, strict=True), 1)
             ],
         )
+        sources = sorted(set(self._cell))
+        self._weight_frames.show(at=[i + 1 for i in sources], end=self.weights[sources])
         self._weights_caption.object = _caption(
             f"<b>Weights of draw {self.shown}</b>, softmax(q·k / {DIVISORS[self.state.divisor]}) over {n} keys"
         )
 
     def _draw_jacobian(self) -> None:
-        jacobian = softmax_jacobian(self.weights)
-        n = len(jacobian)
-        names = [str(i) for i in range(1, n + 1)]
-        self._jacobian.rename(names, names)
-        hows = [
-            f"how weight {i + 1} answers to score {j + 1}: "
-            + (f"p{i + 1} (1 − p{i + 1})" if i == j else f"−p{i + 1} p{j + 1}")
-            + f" = {small(float(jacobian[i, j]))}"
-            for i in range(n)
-            for j in range(n)
-        ]
-        texts = [_short(float(entry)) if n <= 6 else "" for entry in jacobian.ravel()]
-        self._jacobian.draw(Cells(jacobian, diverging(jacobian, LARGEST), hows, texts=texts))
-        self._jacobian_caption.object = _caption(
-            f"<b>Its Jacobian</b>, {n} × {n}: entry (i, j) is p_i (δ_ij − p_j), between −0.25 and 0.25"
-            + scale("", diverging(np.linspace(-LARGEST, LARGEST, 9), LARGEST), "−0.25", "0.25")
+        n = len(self.jacobian)
+        self._jacobian.rename(self._keys, self._keys)
+        hows = [self._how_entry(i, j) for i, j in np.ndindex(n, n)]
+        texts = [_short(float(entry)) if n <= 6 else "" for entry in self.jacobian.ravel()]
+        self._jacobian.draw(Cells(self.jacobian, diverging(self.jacobian, LARGEST), hows, texts=texts), self._cell)
+        key = scale("", diverging(np.linspace(-LARGEST, LARGEST, 9), LARGEST), "−0.25", "0.25")
+        left, *right = self._how_entry(*self._cell).split(" = ")
+        how = "<br>= ".join([f"{left} = {right[0]}", *right[1:]])
+        self._jacobian_caption.object = (
+            _caption(f"<b>Its Jacobian</b>, {n} × {n}: how weight i answers to score j, p_i (δ_ij − p_j){key}")
+            + f'<div class="how">{how}</div>'
         )
 
     def _draw_curves(self) -> None:

@@ -58,7 +58,7 @@ class Card(pn.viewable.Viewer):
         self._view = self._layout()
         self._tell()
         self._paint()
-        self.state.param.watch(self._changed, self.state_class.query_keys())
+        self.state.param.watch(self._changed, self.state_class.names())
 
     # What a figure says of itself.
 
@@ -150,12 +150,21 @@ class Card(pn.viewable.Viewer):
         for name, chip in self._chips.items():
             chip.pressed = self._in_scene(name)
 
+    # The selected cell, in figures whose state has a `cell`, counted from 1.
+
+    @property
+    def _cell(self) -> tuple[int, int]:
+        row, column = self.state.cell
+        return row - 1, column - 1
+
+    def _select(self, row: int, column: int) -> None:
+        self.state.cell = (row + 1, column + 1)
+
     # Scenes.
 
     def set_scene(self, name: str) -> None:
         """Put the figure in the state of a scene; what the scene does not name takes its default."""
-        defaults = {key: self.state.param[key].default for key in self.state_class.query_keys()}
-        self.state.param.update(**{**defaults, **self.scenes[name]})
+        self.state.param.update(**{**self.state.defaults(), **self.scenes[name]})
 
     def _in_scene(self, name: str) -> bool:
         keys = [key for key in self.state_class.query_keys() if key not in self.view_keys]

@@ -16,7 +16,7 @@ from bokeh.plotting import figure
 
 from figures.shared.card import Html
 from figures.shared.heatmap import FONT, TOOLTIP
-from figures.shared.palette import NEUTRAL, PAPER
+from figures.shared.palette import NEUTRAL, PAPER, SELECTED
 from figures.shared.styles import PANEL, PLOT
 
 # The axes are in the page's ink. A line drawn through data cannot follow the page from light to dark, so
@@ -145,6 +145,15 @@ class Chart:
         draw = self.plot.hbar if along == "y" else self.plot.vbar
         # The outline keeps dark bars visible on a dark page.
         self._explain(draw(**ends, source=layer.source, fill_color="colour", line_color=NEUTRAL, line_width=0.8))
+        return layer
+
+    def frames(self, *, thickness: float = 0.7) -> Layer:
+        """Add dashed outlines around bars at `at` of length `end`: what a selected cell comes from."""
+        layer = Layer("at", "end")
+        self.plot.vbar(
+            x="at", top="end", width=thickness, bottom=0, source=layer.source,
+            fill_color=None, line_color=SELECTED, line_width=2.5, line_dash="dashed",
+        )  # fmt: skip
         return layer
 
     def rule(self, at: float, *, across: str = "width", dash: str = "solid") -> Span:

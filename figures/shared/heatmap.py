@@ -11,7 +11,7 @@ from bokeh.core.properties import value
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Label, Range1d, TapTool
 from bokeh.plotting import figure
 
-from figures.shared.palette import MASKED, PAPER, text_on
+from figures.shared.palette import MASKED, PAPER, SELECTED, text_on
 from figures.shared.readouts import fixed
 from figures.shared.styles import PLOT
 
@@ -168,7 +168,7 @@ def marks(
         "y": [row + height / 2 for (row, _, height, _), _ in blocks],
         "width": [width for (_, _, _, width), _ in blocks],
         "height": [height for (_, _, height, _), _ in blocks],
-        "line": ["#e3242b" for _ in blocks],
+        "line": [SELECTED for _ in blocks],
         "dash": [dash for _, dash in blocks],
     }
 

@@ -14,6 +14,7 @@ QUERY = "#0072B2"
 KEY = "#D55E00"
 VALUE = "#009E73"
 
+SELECTED = "#e3242b"  # outlines: solid around the selected cell, dashed around what it comes from
 MASKED = "#a8a6a1"
 NEUTRAL = "#808080"
 # The page behind a plot. A plot paints it, which clears what was there; the style sheets put the scheme's own in place.

@@ -23,6 +23,7 @@ class Readout(NamedTuple):
     beside: str = ""
     wide: bool = False
     broad: bool = False  # a large one that takes the room of two
+    partial: bool = False  # not final yet: `beside` says how far, and is not replaced by the former value
 
 
 def plain(value: Any) -> Any:
@@ -72,7 +73,7 @@ def strip(readouts: Sequence[Readout], former: Sequence[Readout] = ()) -> str:
 def _item(readout: Readout, former: Readout | None) -> str:
     value = json.dumps(plain(readout.value), allow_nan=False, ensure_ascii=False)
     changed = former is not None and former.text != readout.text
-    beside = f"was {former.text}" if changed and former else readout.beside
+    beside = f"was {former.text}" if changed and former and not readout.partial else readout.beside
     return (
         f"<div{' class=broad' if readout.broad else ''}><dt>{escape(readout.label)}</dt>"
         f'<dd><span class="value{" changed" if changed else ""}" data-readout="{escape(readout.name)}" '

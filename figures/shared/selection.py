@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import panel as pn
 import param
 
-from figures.shared.controls import Choice, choice
+from figures.shared.controls import choice
 from figures.shared.state import FigureState
+from figures.shared.styles import STEPPER
 
 
 class _Selection(param.Parameterized):
@@ -23,10 +25,23 @@ class _Selection(param.Parameterized):
         self.param.watch(lambda *_: state.param.update(cell=(self.row, self.column)), ["row", "column"])
 
 
-def row_and_column(state: FigureState, rows: Sequence[str], columns: Sequence[str]) -> list[Choice]:
+def row_and_column(state: FigureState, rows: Sequence[str], columns: Sequence[str]) -> pn.Row:
     """Return the controls "Row" and "Column" for the `cell` of a state, by the names along the sides."""
     selection: Any = _Selection(state).param
-    return [
-        choice(parameter, name, {f"{i} {text}": i for i, text in enumerate(names, 1)})
+    controls = [
+        choice(parameter, name, _labels(names))
         for parameter, name, names in ((selection.row, "Row", rows), (selection.column, "Column", columns))
     ]
+    return pn.Row(*controls, stylesheets=[STEPPER], margin=0)
+
+
+def offer(controls: pn.Row, cell: tuple[int, int], rows: Sequence[str], columns: Sequence[str]) -> None:
+    """Let the two controls offer other names along the sides, of which `cell` is one each."""
+    # Options and value in one change, since a list refuses a value that it does not offer.
+    for control, place, names in zip(controls, cell, (rows, columns), strict=True):
+        control.param.update(options=_labels(names), value=place)
+
+
+def _labels(names: Sequence[str]) -> dict[str, int]:
+    """Return what is offered: the number and the name, or the number alone where it is the name."""
+    return {text if text == str(i) else f"{i} {text}": i for i, text in enumerate(names, 1)}

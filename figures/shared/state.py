@@ -24,13 +24,31 @@ class Unusable(ValueError):
 
 
 class FigureState(param.Parameterized):
-    """Base of the figures' states. Every parameter of a subclass is a key of the query string."""
+    """Base of the figures' states.
+
+    Every parameter of a subclass is a key of the query string, but for those of negative precedence: they say
+    what is pointed at, and a link neither carries nor sets them.
+    """
+
+    @classmethod
+    def names(cls) -> list[str]:
+        """Return the names of all parameters, in the order in which they are applied."""
+        own = [name for name in cls.param if name != "name"]
+        return sorted(own, key=cls._precedence)
 
     @classmethod
     def query_keys(cls) -> list[str]:
         """Return the query keys, in the order in which they are applied."""
-        own = [name for name in cls.param if name != "name"]
-        return sorted(own, key=lambda name: cls.param[name].precedence or 0)
+        return [name for name in cls.names() if cls._precedence(name) >= 0]
+
+    @classmethod
+    def defaults(cls) -> dict[str, Any]:
+        """Return the default of every parameter."""
+        return {key: cls.param[key].default for key in cls.names()}
+
+    @classmethod
+    def _precedence(cls, name: str) -> float:
+        return cls.param[name].precedence or 0
 
     def query(self) -> dict[str, str]:
         """Return the values that differ from their default, as texts."""
@@ -54,11 +72,9 @@ class FigureState(param.Parameterized):
         texts: dict[str, list[str]] = {}
         for key, text in pairs:
             texts.setdefault(key, []).append(text)
-        values: dict[str, Any] = {}
+        values = self.defaults()
         notes = []
         for key in self.query_keys():
-            parameter = self.param[key]
-            values[key] = parameter.default
             given = texts.get(key, [])
             if not given:
                 continue

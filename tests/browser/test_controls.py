@@ -86,6 +86,7 @@ CONTROLS = [
     Row("scaling", [Use("spinbutton", "Keys", "7")], "jacobian_median", Literal(0.0294, 0.0135)),
     Row("scaling", [Use("spinbutton", "Draws", "2000")], "jacobian_median", Literal(0.0234, 0.0085)),
     Row("scaling", [Use("spinbutton", "Draw", "2")], "top_weight", drawn(1, 2)),
+    Row("scaling", [Use("combobox", "Row", "2"), Use("combobox", "Column", "6")], "top_weight", drawn(1, 1)),
     Row("scaling", [Use("spinbutton", "Seed", "2")], "top_weight", drawn(2, 1)),
     Row("scaling", [Use("button", "Resample")], "top_weight", drawn(2, 1)),
     Row("scaling", [Use("switch", "Form real dot products")], "top_weight", drawn(1, 1, exact=True)),
@@ -113,6 +114,7 @@ CONTROLS = [
     Row("dropout", [Use("switch", "Rescale survivors")], "mean_row_sum_theory", Literal(0.5, 1e-12)),
     Row("dropout", [Use("spinbutton", "Seed", "5"), Use("spinbutton", "Seed", "123")], "row_sums", "fig4_dropped_row_sums"),
     Row("dropout", [Use("spinbutton", "Seed", "122"), Use("button", "Resample")], "row_sums", "fig4_dropped_row_sums"),
+    Row("dropout", [Use("combobox", "Row", "2 journey"), Use("combobox", "Column", "1 Your")], "kept", Literal(12)),
     Row("dropout", [Use("button", "Run 10,000 draws")], "draws_done", Literal(10_000)),
     Row("dropout", [Use("key", "Cancel")], "draws_done", Literal(1)),
     Row("heads", [], "head_dim", ("fig5_params_toy", "head_dim")),
@@ -193,13 +195,16 @@ STOPS = {
         "asymmetry": ("No matrices", "√d_k", "Scores", "Row", "Column", "Weight seed"),
         "scaling": (
             *("d_k", "d_k", "1", "Keys", "Keys", "Draws", "Draws", "Draw", "Draw"),
-            *("Seed", "Resample", "Form real dot products"),
+            *("Row", "Column", "Seed", "Resample", "Form real dot products"),
         ),
         "masking": (
             *("Step", "Step", "Back", "Next", "−∞", "Scores ×", "Scores ×"),
             *("Row", "Column", "Weight seed", "Vector"),
         ),
-        "dropout": ("p", "p", "Rescale survivors", "Seed", "Resample", "Run 10,000 draws", "Cancel"),
+        "dropout": (
+            *("p", "p", "Rescale survivors", "Row", "Column"),
+            *("Seed", "Resample", "Run 10,000 draws", "Cancel"),
+        ),
         "heads": ("Toy", "Split", "Heads", "Head shown", "Line", "Line", "Back", "Next"),
         "cost": ("Context length", "Context length", "2", "Heads", "Layers", "d", "1,024", "Card"),
     }.items()
@@ -301,15 +306,10 @@ def test_arrow_keys_choose_a_mode(shared, reader, numbers):
     reader.complain()
 
 
-@pytest.mark.parametrize("plot", ["The selected matrix, 6 by 6", "The selected matrix minus its transpose"])
-def test_pressing_a_cell_selects_it(shared, reader, numbers, plot):
-    card = shared.figure("asymmetry")
-    card.settle()
-    card.operate(*SEPARATE)
-    card.shows("score_error", *known(numbers, "fig1_separate_score_error"))
+def press_row_5_column_2(card, plot):
+    """Press a cell of a heatmap where BokehJS has drawn it."""
     canvas = card.element.get_by_role("img", name=re.compile(plot))
-    # Row 5, column 2, where BokehJS has drawn it.
-    place = shared.page.evaluate(
+    place = card.page.evaluate(
         """(name) => {
           const find = (view) => view.model?.html_attributes?.['aria-label']?.startsWith(name) ? view
             : [...(view.child_views ?? view.children?.() ?? [])].map(find).find(Boolean);
@@ -319,7 +319,46 @@ def test_pressing_a_cell_selects_it(shared, reader, numbers, plot):
         plot,
     )
     canvas.click(position=place)
-    card.shows("pair", *known(numbers, ("s34_weights", (4, 1), (1, 4))))
     expect(card.control("combobox", "Row")).to_have_value(re.compile("5"))
     expect(card.control("combobox", "Column")).to_have_value(re.compile("2"))
+
+
+@pytest.mark.parametrize("plot", ["The selected matrix, 6 by 6", "The selected matrix minus its transpose"])
+def test_pressing_a_cell_selects_it(shared, reader, numbers, plot):
+    card = shared.figure("asymmetry")
+    card.settle()
+    card.operate(*SEPARATE)
+    card.shows("score_error", *known(numbers, "fig1_separate_score_error"))
+    press_row_5_column_2(card, plot)
+    card.shows("pair", *known(numbers, ("s34_weights", (4, 1), (1, 4))))
+    reader.complain()
+
+
+EXPLAINED = [
+    # plot, what a press on row 5, column 2 explains, and what row 1, column 2 explains
+    ("scaling", "The Jacobian of this softmax", r"∂p₅/∂s₂ = p₅ \(0 − p₂\)= .+= ", r"∂p₁/∂s₂ = p₁ \(0 − p₂\)= .+= "),
+    ("masking", "The naive path", r"q\(one\) · k\(journey\) = .+, a raw score", r"q\(Your\) · k\(journey\) = .+, a raw score"),
+    ("dropout", "The causal attention weights", r"one → journey0\.\d+ × [01] / \(1 − 0\.5\) = ", "Your → journey0, hidden"),
+    ("dropout", "The weights after", r"one → journey0\.\d+ × [01] / \(1 − 0\.5\) = ", "Your → journey0, hidden"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("figure", "plot", "by_pointer", "by_keyboard"), EXPLAINED)
+def test_pointer_and_keyboard_explain_a_cell(card, shared, plot, by_pointer, by_keyboard):
+    how = card.element.locator(".how").first
+    press_row_5_column_2(card, plot)
+    expect(how).to_contain_text(re.compile(by_pointer))
+    card.control("combobox", "Row").focus()
+    shared.page.keyboard.press("Home")  # the first of the list
+    expect(how).to_contain_text(re.compile(by_keyboard))
+
+
+def test_the_keys_bound_row_and_column(shared, reader):
+    card = shared.figure("scaling")
+    card.settle()
+    card.operate("spinbutton", "Keys", "16")
+    card.operate("combobox", "Row", "16")
+    card.operate("spinbutton", "Keys", "3")
+    expect(card.control("combobox", "Row").locator("option")).to_have_text(["1", "2", "3"])
+    expect(card.control("combobox", "Row").locator("option:checked")).to_have_text("3")
     reader.complain()

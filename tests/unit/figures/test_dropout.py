@@ -196,6 +196,64 @@ def test_scenes_set_their_state_and_are_marked(name):
     assert [other for other, chip in figure._chips.items() if chip.pressed] == [name]
 
 
+def cell(figure, row, column):
+    figure.state.cell = (row, column)
+    return figure._after_caption.object.split('<div class="how">')[1].removesuffix("</div>").split("<br>")
+
+
+@pytest.mark.parametrize(
+    ("state", "place", "said"),
+    [
+        ({}, (1, 1), ["Your → Your", "1.0000 × 1 / (1 − 0.5) = 2.0000, kept"]),
+        ({}, (2, 1), ["journey → Your", "0.5517 × 0 / (1 − 0.5) = 0, dropped"]),
+        ({}, (1, 2), ["Your → journey", "0, hidden: the future has no weight"]),
+        ({"rescale": False}, (1, 1), ["Your → Your", "1.0000 × 1 = 1.0000, kept"]),
+        ({"p": 0}, (2, 1), ["journey → Your", "0.5517 × 1 / (1 − 0) = 0.5517, kept"]),
+        ({"p": 1}, (2, 1), ["journey → Your", "0.5517 × 0 = 0, dropped"]),
+    ],
+)
+def test_the_selected_cell_is_worked_out_with_its_numbers(state, place, said):
+    figure = figure_at(**state)
+    assert cell(figure, *place) == said
+    flat = 6 * (place[0] - 1) + place[1] - 1
+    assert figure._after._cells.data["how"][flat] == ": ".join(said)
+
+
+def test_the_selected_cell_is_marked_before_and_after():
+    figure = figure_at(cell=(3, 2))
+    for heatmap in (figure._before, figure._after):
+        assert (heatmap._marks.data["x"], heatmap._marks.data["y"]) == ([1.5], [2.5])
+
+
+def test_pressing_either_heatmap_selects(shown):
+    figure, document = shown
+    for heatmap, index, selected in ((figure._before, 8, (2, 3)), (figure._after, 35, (6, 6))):
+        act(document, lambda heatmap=heatmap, index=index: heatmap._cells.selected.update(indices=[index]))
+        assert figure.state.cell == selected
+    assert figure.query == {}  # what is pointed at is not in the link
+
+
+def test_pointing_at_a_cell_leaves_a_run_alone(shown):
+    figure, document = shown
+    act(document, figure._begin)
+    turn(document)
+    run = figure.run
+    act(document, lambda: setattr(figure.state, "cell", (4, 1)))
+    assert figure.run is run
+    finish(document)
+    assert values(figure) == values(figure_at(draws=MANY))
+
+
+def test_a_mean_that_is_not_final_stands_beside_theory(shown):
+    figure, document = shown
+    act(document, figure._begin)
+    finish(document)
+    with set_curdoc(document):
+        figure.state.seed = 5  # the readouts' own message, before anything is drawn
+    assert ">theory 1 ± " in figure._strip.object
+    assert "was 10,000" not in figure._strip.object
+
+
 def test_a_run_shows_its_progress_and_its_result_once(shown):
     figure, document = shown
     alone = figure_at(draws=MANY)

@@ -12,10 +12,11 @@ import pytest
 from bokeh.document import Document
 from panel.io.state import set_curdoc
 
-from attention_core import largest_jacobian_entry, sample_scores
+from attention_core import largest_jacobian_entry, sample_scores, softmax
 from figures import scaling
-from figures.scaling import LIVE, WIDTHS, Band, Experiment, Scaling, State, relative_error
+from figures.scaling import LIVE, WIDTHS, Band, Experiment, Scaling, State, relative_error, small
 from figures.shared.jobs import Job
+from figures.shared.readouts import scientific
 
 NUMBERS = json.loads((Path(__file__).resolve().parents[2] / "data" / "numbers.json").read_text("utf-8"))
 MEASURED_WIDTHS = [1, 2, 4, 16, 64, 256, 768, 1024, 4096]  # those whose population values are recorded
@@ -265,6 +266,108 @@ def test_curves_are_kept_while_only_the_marked_width_changes(shown):
     change(figure, document, d_k=768, divisor="sqrt", draw=3)
     assert figure._study is study
     assert document.session_callbacks == []
+
+
+def beside(figure):
+    """What stands beside each large readout."""
+    found = findall(r'data-readout="(\w+)"[^>]*>[^<]*</span><span class="beside">([^<]*)<', figure._strip.object)
+    return dict(found)
+
+
+def test_a_number_that_is_not_final_says_how_far_it_is_and_not_what_it_was(shown):
+    figure, document = shown
+    change(figure, document, d_k=4096)
+    finish(document)
+    with set_curdoc(document):
+        figure.state.exact = True  # the readouts' own message, before anything is drawn
+    so_far = f"{figure._experiment.done} of 400 draws so far"
+    assert 0 < figure._experiment.done < 400
+    partial = {
+        "score_sd",
+        "jacobian_median",
+        "jacobian_mean",
+        "live_share",
+        "jacobian_median_scaled",
+        "jacobian_chosen",
+    }
+    assert {name for name, text in beside(figure).items() if text == so_far} == partial
+    assert beside(figure)["top_weight"].startswith("was ")  # this draw is made, and final
+
+
+def test_a_final_number_says_what_it_was(shown):
+    figure, document = shown
+    was = figure.readouts()[0].text
+    with set_curdoc(document):
+        figure.state.d_k = 128
+    assert beside(figure)["score_sd"] == f"was {was}"
+
+
+def entry(figure, row, column):
+    figure.state.cell = (row, column)
+    how = figure._jacobian_caption.object.split('<div class="how">')[1].removesuffix("</div>")
+    return how.replace("<br>", " ").split(" = ")
+
+
+@pytest.mark.usefixtures("few")
+def test_the_selected_entry_is_worked_out_with_its_numbers():
+    figure = Scaling()
+    p = softmax(figure.scores)
+    said = ["∂p₂/∂s₃", "p₂ (0 − p₃)", f"{small(p[1])} · (0 − {small(p[2])})", small(-p[1] * p[2])]
+    assert entry(figure, 2, 3) == said
+    assert figure._jacobian._cells.data["how"][6 + 2] == " = ".join(said)  # pointing says the same
+    said = ["∂p₄/∂s₄", "p₄ (1 − p₄)", f"{small(p[3])} · {small(1 - p[3])}", small(p[3] * (1 - p[3]))]
+    assert entry(figure, 4, 4) == said
+
+
+@pytest.mark.usefixtures("few")
+def test_a_weight_next_to_1_keeps_its_entry():
+    figure = Scaling()
+    figure.set_scene("4096: the gradient is gone")
+    top = int(figure.weights.argmax()) + 1
+    missing = scientific(figure.others)
+    assert entry(figure, top, top)[2:] == [f"(1 − {missing}) · {missing}", missing]
+
+
+@pytest.mark.usefixtures("few")
+def test_the_selected_entry_is_marked_with_the_weights_it_comes_from():
+    figure = Scaling()
+    figure.state.cell = (2, 5)
+    marks = figure._jacobian._marks.data
+    assert (marks["x"], marks["y"], marks["dash"]) == ([4.5], [1.5], ["solid"])
+    assert figure._weight_frames.source.data == {"at": [2, 5], "end": figure.weights[[1, 4]].tolist()}
+    figure.state.cell = (2, 2)
+    assert figure._weight_frames.source.data["at"] == [2]
+
+
+@pytest.mark.usefixtures("few")
+def test_row_and_column_are_among_the_keys():
+    figure = Scaling()
+    row, column = figure._cell_controls
+    figure.state.keys = 16
+    row.value, column.value = 16, 12
+    assert figure.state.cell == (16, 12)
+    assert figure.query == {"keys": "16"}  # what is pointed at is not in the link
+    figure.state.keys = 3
+    assert figure.state.cell == (row.value, column.value) == (3, 3)
+    assert list(row.options) == list(column.options) == ["1", "2", "3"]
+
+
+@pytest.mark.usefixtures("few")
+@pytest.mark.parametrize("go_back", [lambda figure: figure.load_query([]), lambda figure: figure.set_scene("d_k = 2")])
+def test_a_link_and_a_scene_point_at_the_first_entry(go_back):
+    figure = Scaling()
+    figure.state.cell = (2, 5)
+    go_back(figure)
+    assert figure.state.cell == (1, 1)
+
+
+def test_pointing_at_a_cell_begins_no_work(shown):
+    figure, document = shown
+    study = figure._study
+    change(figure, document, cell=(3, 2))
+    assert figure._study is study
+    assert document.session_callbacks == []
+    assert "∂p₃/∂s₂" in figure._jacobian_caption.object
 
 
 def test_real_dot_products_are_formed_in_slices(shown):

@@ -155,6 +155,16 @@ def test_unknown_keys_are_left_alone(name):
     assert STATES[name]().load_query([("utm_source", "x"), ("name", "y"), ("param", "z"), ("__class__", "q")]) == ""
 
 
+def test_what_is_pointed_at_is_in_no_link():
+    class Pointed(Example):
+        at = param.Integer(default=1, bounds=(1, 9), precedence=-1)
+
+    state = Pointed(at=5)
+    assert "at" not in state.query()
+    assert state.load_query([("at", "7")]) == ""
+    assert state.at == 1
+
+
 def test_a_link_carries_every_kind_of_value():
     texts = {
         "switch": "on", "word": "b", "size": "4096", "whole": "9", "share": "0.25", "cell": "6,2",
