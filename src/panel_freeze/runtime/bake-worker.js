@@ -10,8 +10,11 @@ let booted = null;
 self.onmessage = async ({ data: { task, parts, environment, arguments: given } }) => {
   try {
     if (given.snapshot) stopTime();
-    const fresh = (/** @type {any} */ module) => post(given.fresh, module.HEAPU8);
+    /** @type {Promise<void> | undefined} */
+    let posted;
+    const fresh = (/** @type {any} */ module) => { posted = post(given.fresh, module.HEAPU8.slice()); };
     booted ??= await bootCold(parts, () => {}, environment, given.snapshot ? { _makeSnapshot: true } : {}, given.fresh && fresh);
+    await posted;
     pyodide = booted.pyodide;
     postMessage({ result: await tasks[/** @type {keyof typeof tasks} */ (task)](given) });
   } catch (/** @type {any} */ error) {

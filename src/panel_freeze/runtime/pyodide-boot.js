@@ -53,13 +53,13 @@ export function kind() {
  * @param {(bytes: number) => void} onBytes
  * @param {Record<string, string>} environment
  * @param {any} [options] of `loadPyodide`
- * @param {(module: any) => Promise<void>} [fresh] called before Python itself starts
+ * @param {(module: any) => void} [fresh] called when the libraries are loaded and Python has not started
  */
 export async function bootCold(parts, onBytes, environment, options = {}, fresh) {
   const stdlib = bytes(parts.stdlib, onBytes);
   const packs = Promise.all([parts.bundle, parts.data].map((url) => bytes(url, onBytes)));
   for (const part of [stdlib, packs]) part.catch(() => {}); // awaited below; until then not unhandled
-  return boot(parts, onBytes, environment, { stdlib, packs, options, restore: fresh });
+  return boot(parts, onBytes, environment, { stdlib, packs, options, fresh });
 }
 
 /**
@@ -88,9 +88,9 @@ export async function resume(parts, snapshot, onBytes, environment) {
  * @param {(bytes: number) => void} onBytes
  * @param {Record<string, string>} environment
  * @param {{ stdlib: Promise<Uint8Array>, packs: Promise<Uint8Array[]>, table?: number[],
- *   restore?: (module: any, exports: any) => Promise<void>, options: any }} how
+ *   restore?: (module: any, exports: any) => Promise<void>, fresh?: (module: any) => void, options: any }} how
  */
-async function boot(parts, onBytes, environment, { stdlib, packs, table, restore, options }) {
+async function boot(parts, onBytes, environment, { stdlib, packs, table, restore, fresh, options }) {
   const main = wasm(parts.wasm, onBytes);
   const compiled = Promise.all(
     Object.entries(parts.libraries).map(async ([path, url]) =>
@@ -129,6 +129,7 @@ async function boot(parts, onBytes, environment, { stdlib, packs, table, restore
         loadLibraries(module, libraries);
         lengths.push(exports.table().length);
       });
+      if (fresh) settings.onRuntimeInitialized = () => fresh(module);
       const created = await createModule(settings);
       if (table && String(table) !== String(lengths))
         throw new Error(`The function table has ${lengths} entries here and ${table} in the saved memory.`);
@@ -154,9 +155,9 @@ const PIECE = 2 ** 18; // what goes into the decoder and comes out of it, at a t
  * @param {Snapshot} snapshot
  */
 async function fill(module, exports, memory, { memory: length, window, fresh }) {
-  const kept = fresh.pages.map(([first, number]) => /** @type {[number, Uint32Array]} */ (
-    [first * PAGE, new Uint32Array(module.HEAPU8.slice(first * PAGE, (first + number) * PAGE).buffer)]));
-  if (hash(kept.map(([, words]) => words)) !== fresh.hash)
+  const kept = fresh.pages.map(([first, number]) => (
+    { start: first * PAGE, end: (first + number) * PAGE, bytes: module.HEAPU8.slice(first * PAGE, (first + number) * PAGE) }));
+  if (hash(kept.map(({ bytes }) => new Uint32Array(bytes.buffer))) !== fresh.hash)
     throw new Error('A fresh instance holds other data here than where the memory was saved.');
   const room = exports.ZSTD_estimateDStreamSize(window);
   const context = Math.ceil(length / 16) * 16;
@@ -170,7 +171,19 @@ async function fill(module, exports, memory, { memory: length, window, fresh }) 
   const decoder = exports.ZSTD_initStaticDCtx(context, room);
   if (!decoder) throw new Error('The saved memory cannot be unpacked here.');
   let offset = 0;
+  let run = 0; // the first of the kept runs that is not complete again
   let left = 1; // 0 once the end has come
+  // The decoder's own tables and stack are on the way: between its steps only, and never without what was there before.
+  const put = (/** @type {number} */ count) => {
+    const next = offset + count;
+    heap.copyWithin(offset, output, output + count);
+    for (; run < kept.length; run += 1) {
+      const { start, end: stop, bytes } = kept[run];
+      for (let i = Math.max(start, offset); i < Math.min(stop, next); i += 1) heap[i] ^= bytes[i - start];
+      if (stop > next) break;
+    }
+    offset = next;
+  };
   const unpack = (/** @type {Uint8Array} */ piece) => {
     heap.set(piece, input);
     numbers.set([output, PIECE, 0, input, piece.length, 0]);
@@ -178,9 +191,7 @@ async function fill(module, exports, memory, { memory: length, window, fresh }) 
       numbers[2] = 0;
       left = exports.ZSTD_decompressStream(decoder, buffers, buffers + 12);
       if (exports.ZSTD_isError(left) || offset + numbers[2] > length) throw new Error('The saved memory is damaged.');
-      // Never straight to its place: the decoder's own stack is on the way.
-      heap.copyWithin(offset, output, output + numbers[2]);
-      offset += numbers[2];
+      put(numbers[2]);
     } while (numbers[5] < numbers[4] || numbers[2] === PIECE);
   };
   const reader = memory.getReader();
@@ -191,10 +202,6 @@ async function fill(module, exports, memory, { memory: length, window, fresh }) 
   }
   if (left !== 0 || offset !== length) throw new Error(`The saved memory ends after ${offset} of ${length} bytes.`);
   heap.fill(0, length);
-  for (const [start, words] of kept) {
-    const here = new Uint32Array(heap.buffer, start, words.length);
-    for (let i = 0; i < words.length; i += 1) here[i] ^= words[i];
-  }
 }
 
 /**
