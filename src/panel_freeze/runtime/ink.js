@@ -17,16 +17,21 @@ export function keepInk(figures) {
 
   // No frame comes between this event and the print, so everything has to happen at once.
   addEventListener('beforeprint', () => {
+    putBack();
     setFor(true);
     plots().forEach(redraw);
     undo = plots().map(replace);
   });
 
   addEventListener('afterprint', () => {
-    for (const putBack of undo.splice(0)) putBack();
+    putBack();
     setFor(false);
     plots().forEach(redraw);
   });
+
+  function putBack() {
+    for (const each of undo.splice(0)) each();
+  }
 
   /** @param {boolean} paper */
   function setFor(paper) {
