@@ -87,6 +87,8 @@ def introduction() -> dict[str, Any]:
     distances = np.linalg.norm(z[:, None] - x, axis=-1)
     cosines = z @ x.T / np.linalg.norm(x, axis=1)  # each row up to a factor, which changes no order
     return {
+        "tokens": list(TOKENS),
+        "embeddings": x,
         "cells": omega.size,
         "distinct_cells": len(np.unique(omega)),
         "score_journey_starts": omega[JOURNEY, STARTS],

@@ -28,13 +28,15 @@ HEADER = """
 .prompt { margin: 0; color: var(--muted); max-width: 66ch; font: 15px/1.45 var(--sans); }
 """
 
-# A row that wraps; used for scenes, controls and panels.
+# A row that wraps; for controls and, below, scenes and panels. Paper has no use for what can be pressed.
 FLOW = """
 :host { display: flex !important; flex-flow: row wrap !important; gap: 12px 20px; width: 100%; }
 div { align-self: flex-end !important; }  /* Bokeh aligns each child by itself, at the top */
+@media print { :host { display: none !important; } }
 """
 CHIPS = """
 :host { display: flex !important; flex-flow: row wrap !important; gap: 8px; width: 100%; }
+@media print { :host { display: none !important; } }
 """
 PANELS = """
 :host { display: flex !important; flex-flow: row wrap !important; gap: 22px 24px; align-items: flex-start;

@@ -27,6 +27,9 @@ _NOT_PROSE = re.compile(
     re.DOTALL,
 )
 
+# The end of an equation and the comma or the like after it, which belongs on the same line.
+_POINTED = re.compile(r"</math></span>([,.;:)]+)")
+
 
 @dataclass(frozen=True)
 class Article:
@@ -93,7 +96,8 @@ def render_article(
         if token.type == "heading_open" and following.children:
             words = "".join(child.content for child in following.children)
             headings.append((int(token.tag[1]), str(token.attrs["id"]), words))
-    return Article(Markup(parser.renderer.render(tokens, parser.options, {})), tuple(headings))
+    html = parser.renderer.render(tokens, parser.options, {})
+    return Article(Markup(_POINTED.sub(r"</math>\1</span>", html)), tuple(headings))
 
 
 class _Missing(jinja2.StrictUndefined):

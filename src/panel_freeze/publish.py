@@ -47,9 +47,11 @@ MODULES = (
     "pyodide-boot.js",
     "worker.js",
     "address.js",
+    "contents.js",
     "names.js",
     "queue.js",
     "figure.js",
+    "ink.js",
     "selftest.js",
     "page.js",
 )

@@ -160,15 +160,6 @@ def test_pages_follow_the_scheme(visit, address):
     assert label.evaluate("e => getComputedStyle(e).color") != dark
 
 
-def test_print_is_on_white_with_the_figures(visit, address):
-    page = visit(address, color_scheme="dark").page
-    page.emulate_media(media="print", color_scheme="dark")
-    light = page.evaluate("() => getComputedStyle(document.body).backgroundColor")
-    assert light in ("rgb(252, 251, 248)", "rgb(255, 255, 255)", "rgba(0, 0, 0, 0)")
-    ink = page.locator("figure .title").first.evaluate("e => getComputedStyle(e).color")
-    assert ink == "rgb(28, 27, 25)"
-
-
 def test_swiping_over_a_plot_scrolls_the_page(phone, figure):
     page = phone.page
     card = phone.figure(figure)

@@ -3,11 +3,13 @@
 import importlib
 import json
 import re
+from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import parse_qsl
 
 import pytest
 from markupsafe import Markup
+from spellchecker import SpellChecker
 
 from figures.numbers import values
 from panel_freeze.article import FILTERS, render_article, typed_numbers
@@ -29,12 +31,48 @@ ASKED = {
     "fig1_none_weight_error_sqrt2", "fig1_row_sums", "fig1_tied_score_error", "fig1_separate_score_error",
     "fig1_counterexample_scaled_key", "fig1_counterexample_symmetric_weights", "fig2_n6_d1", "fig2_n6_d4",
     "fig2_n6_d768", "fig2_band_n6_draws400", "fig2_mean_law", "fig3_naive_first", "fig3_efficient_first",
-    "fig3_difference", "fig3_zero_leak_rows", "fig3_softmax_counterexample", "fig4_dropped_row_sums",
+    "fig3_row2", "fig3_row3", "fig3_difference", "fig3_zero_leak_rows", "fig3_softmax_counterexample", "fig4_dropped_row_sums",
     "fig4_dead_probability", "fig4_dead_row1_20000", "fig4_mean_row_sum_scaled", "fig5_params_gpt2",
     "fig5_matmuls_gpt2", "fig5_divisor_split", "fig5_divisor_wrong", "fig6_bytes_1024", "fig6_window",
     "fig6_bytes_window", "fig6_cards", "fig6_seconds", "fig6_hours_rounded", "fig6_masked_share", "fig6_crossover",
     "fig7_attention_params", "fig7_ffn_params", "fig7_equivariance",
 }  # fmt: skip
+
+# Words that are right and in no dictionary: names, units, and terms of the field.
+ACCEPTED = {
+    "dao", "flashattention", "gpt", "llm", "mkl", "numpy", "pytorch", "raschka", "srivastava", "vaswani",
+    "gb", "gib", "mib", "pib", "tib",
+    "exponentials", "exponentiates", "initialisation", "logit", "multi", "normalisation", "overfitting", "softmax",
+}  # fmt: skip
+
+
+class Words(HTMLParser):
+    """The words of a text, in small letters; code and equations have none."""
+
+    def __init__(self, html):
+        super().__init__()
+        self.text, self._inside = "", 0
+        self.feed(html)
+        found = re.findall(r"[A-Za-zÀ-ÖØ-öø-ÿ]+(?:['’][A-Za-z]+)*", self.text)
+        self.words = {re.sub("['’]s?$", "", word).replace("’", "'").lower() for word in found}
+
+    def handle_starttag(self, tag, attrs):
+        self._inside += tag in ("code", "math")
+        self.text += "" if tag in ("em", "strong", "a") else " "
+
+    def handle_endtag(self, tag):
+        self._inside -= tag in ("code", "math")
+        self.text += "" if tag in ("em", "strong", "a") else " "
+
+    def handle_data(self, data):
+        self.text += "" if self._inside else data
+
+
+@pytest.fixture(scope="module")
+def dictionary():
+    words = SpellChecker(language="en")
+    words.word_frequency.load_words(ACCEPTED)
+    return words
 
 
 @pytest.fixture(scope="module")
@@ -104,6 +142,19 @@ def test_every_number_is_used():
 
 def test_no_number_is_typed():
     assert typed_numbers(SOURCE) == []
+
+
+def test_every_word_is_in_the_dictionary(article, dictionary):
+    words = Words(article.html).words
+    assert len(words) > 500
+    assert dictionary.unknown(words) == set()
+    assert words >= ACCEPTED, "accepted, and not used"
+
+
+@pytest.mark.parametrize("slip", ["attenton", "divsor", "recieve", "seperate", "wieghts"])
+def test_a_misspelt_word_is_found(dictionary, slip):
+    planted = Words(f"<p>The <em>{slip}</em> of one step, <code>ndarray</code>.</p>").words
+    assert dictionary.unknown(planted) == {slip}
 
 
 def test_a_large_integer_keeps_its_last_digit(article):

@@ -1,7 +1,9 @@
 // The page's side: finds the figures, paints them, starts the one worker, and carries messages both ways.
 import { DownloadError, bytes } from './download.js';
 import { readQuery, withQuery, writeNow, writeQuery } from './address.js';
+import { followReader } from './contents.js';
 import { Figure } from './figure.js';
+import { keepInk } from './ink.js';
 import { nameControls } from './names.js';
 import { Queue } from './queue.js';
 
@@ -280,7 +282,8 @@ document.addEventListener('click', (event) => {
  * @param {Event} event
  */
 function follow(link, event) {
-  const url = new URL(link.href);
+  // What the link itself says: a mere anchor would inherit the query of the address.
+  const url = new URL(link.getAttribute('href') ?? '', location.href.split(/[?#]/)[0]);
   if (url.origin !== location.origin || url.pathname !== location.pathname) return;
   const named = [...figures.keys()].filter((name) => readQuery(name, url.search).length || link.dataset.scene === name);
   if (!named.length) return;
@@ -309,13 +312,6 @@ async function act(element, name) {
   }
 }
 
-// The plots' ink follows the page's colours; a canvas has to be drawn again for that.
-matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => {
-  for (const figure of figures.values()) {
-    for (const view of figure.document?.views_manager?.query?.(() => true) ?? []) view.request_repaint?.();
-  }
-});
-
 for (const settings of site.figures) {
   const element = document.querySelector(`figure[data-figure="${settings.name}"]`);
   if (element instanceof HTMLElement) figures.set(settings.name, new Figure(element, settings, page));
@@ -324,6 +320,8 @@ for (const { name } of figures.values()) {
   const query = readQuery(name);
   if (query.length) page.send(name, 'query', query);
 }
+keepInk(figures);
+followReader();
 if (root.dataset.figures !== 'failed') begin();
 const selfTest = new URLSearchParams(location.search).get('selftest');
 if (selfTest !== null) {

@@ -94,3 +94,9 @@ def test_figures_equations_notes_and_headings(render):
     assert "<math" in article.html
     assert '<aside class="note">' in article.html
     assert 'id="a--b-1"' in article.html
+
+
+def test_a_comma_stays_on_the_line_of_its_equation(render):
+    html = render("Both $q$, and $k$.").html
+    assert html.count("</math>,</span>") == 1
+    assert html.count("</math>.</span>") == 1
