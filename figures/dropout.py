@@ -86,7 +86,7 @@ class Run:
         self._p = p
         self._rescale = rescale
         self._generator = TorchGenerator(seed)
-        self._row_sums = np.empty((MANY, N))
+        self._row_sums = np.zeros((MANY, N))  # not left empty: what lies there would be saved with it
         self.done = 0
         self.keep = self._draw(1)[0]
         self.dropped = inverted_dropout(WEIGHTS, self.keep, p, rescale=rescale)

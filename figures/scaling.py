@@ -94,7 +94,7 @@ class Experiment:
         self._d_k = d_k
         self._exact = exact
         self._rng = np.random.default_rng(seed)
-        self._scores = np.empty((draws, keys))
+        self._scores = np.zeros((draws, keys))  # not left empty: what lies there would be saved with it
         self._at_once = max(1, NUMBERS_AT_ONCE // ((1 + keys) * d_k if exact else 1 + 2 * keys))
         self.done = 0
 
@@ -135,7 +135,7 @@ class Band:
         self._keys = keys
         self._draws = draws
         self._rngs = [np.random.default_rng(seed) for _ in WIDTHS]
-        self._medians = np.empty((EXPERIMENTS, len(WIDTHS), 2))
+        self._medians = np.zeros((EXPERIMENTS, len(WIDTHS), 2))
         self.done = 0
 
     def work(self) -> Iterator[None]:
@@ -161,14 +161,27 @@ class Study:
     """One experiment at every width, and the band, for one set-up."""
 
     def __init__(self, keys: int, draws: int, seed: int, exact: bool, band: Band) -> None:
-        self.experiments = {d_k: Experiment(d_k, keys, draws, seed, exact) for d_k in WIDTHS}
+        self._set_up = keys, draws, seed, exact
+        self._experiments: dict[int, Experiment] = {}
         self.measured: dict[int, Measured] = {}
         self.band = band
         self.first = WIDTHS[0]  # the width the reader waits for
 
+    def experiment(self, d_k: int) -> Experiment:
+        """Return the experiment at one width; one that was let go is made again."""
+        if d_k not in self._experiments:
+            self._experiments[d_k] = Experiment(d_k, *self._set_up)
+            while d_k in self.measured and not self._experiments[d_k].complete:
+                self._experiments[d_k].go_on()
+        return self._experiments[d_k]
+
+    def lighten(self, d_k: int) -> None:
+        """Let go of the draws at every other width."""
+        self._experiments = {d_k: self.experiment(d_k)}
+
     def go_on(self, d_k: int) -> None:
         """Make some more draws at one width."""
-        experiment = self.experiments[d_k]
+        experiment = self.experiment(d_k)
         experiment.go_on()
         if experiment.complete:
             self.measured[d_k] = experiment.measure()
@@ -309,7 +322,12 @@ class Scaling(Card):
 
     @property
     def _experiment(self) -> Experiment:
-        return self._study.experiments[self.state.d_k]
+        return self._study.experiment(self.state.d_k)
+
+    def lighten(self) -> None:
+        """Let go of the draws that are not on screen: they can be made again from the seed."""
+        if self._experiment.complete:
+            self._study.lighten(self.state.d_k)
 
     def _look(self) -> None:
         """Take the readings from the draws made so far."""

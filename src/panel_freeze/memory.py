@@ -84,6 +84,8 @@ def page_hash(data: bytes, pages: list[tuple[int, int]]) -> int:
     >>> page_hash(bytes([1, 0, 0, 0]) * 2048, [(1, 1)]) == sum(pow(16777619, i, 2**32) for i in range(1024)) % 2**32
     True
     """
+    if not pages:
+        return 0
     words = np.concatenate([np.frombuffer(data, "<u4", number * PAGE // 4, first * PAGE) for first, number in pages])
     powers = np.full(len(words), _MULTIPLIER, np.uint32)
     powers[-1] = 1

@@ -77,7 +77,14 @@ function about() {
 }
 
 function tidy() {
-  call('import gc; gc.collect(); del json, panel_freeze_resident, gc');
+  // Caches of the import system hold files open that will not be there.
+  call(`
+import gc, importlib
+panel_freeze_resident.resident.lighten()
+importlib.invalidate_caches()
+gc.collect()
+del json, panel_freeze_resident, gc, importlib
+`);
 }
 
 /**

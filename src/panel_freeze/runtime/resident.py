@@ -13,6 +13,8 @@ What ``app()`` returns may be any Panel object. If it offers more, the page uses
     the page's query string when it changes.
 ``heading``
     The figure's title, as text.
+``lighten()``
+    Let go of what can be made again; called before the memory is saved, so that it is not downloaded.
 ``static_html()``
     The figure as plain HTML (readouts, summary, tables), shown until it is drawn.
 """
@@ -226,6 +228,12 @@ class Resident:
         """Return the id of a figure's first root, or None if there is no such figure."""
         figure = self._figures.get(name)
         return figure.document.roots[0].id if figure else None
+
+    def lighten(self) -> None:
+        """Have all figures let go of what can be made again."""
+        for figure in self._figures.values():
+            if hasattr(figure.view, "lighten"):
+                figure.view.lighten()
 
     def link(self, name: str, send: Send) -> None:
         """Start sending `name`'s changes to the page."""

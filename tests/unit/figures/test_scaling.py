@@ -387,3 +387,14 @@ def test_real_dot_products_are_formed_in_slices(shown):
     assert values(figure)["score_sd"] == scores.std() != shortcut["score_sd"]
     assert sorted(figure._study.measured) == WIDTHS
     assert "so far" not in figure._strip.object
+
+
+def test_draws_that_were_let_go_are_made_again(shown):
+    figure, document = shown
+    change(figure, document, d_k=64)
+    before = values(figure)
+    change(figure, document, d_k=4)
+    figure.lighten()
+    assert list(figure._study._experiments) == [4]
+    change(figure, document, d_k=64)
+    assert values(figure) == before

@@ -55,7 +55,8 @@ def parts(tmp_path):
         "imported": frozenset({"apps/one.pyc"}),
         "versions": {"bokeh": bokeh.__version__},
     }
-    given["snapshots"] = {"other": Snapshot(b"head", b"memory", (1, 2))}
+    given["snapshots"] = {"other": Snapshot(b"head", b"memory", (1, 2), b"fresh")}
+    given["fresh"] = b"fresh"
     python = {"apps/one.pyc": b"one", "apps/two.pyc": b"two", "apps/data.csv": b"1,2"}
     return Parts(assets, python, {"numpy/a.so": b"a"}, Documents(**given))
 
