@@ -11,7 +11,7 @@ import re
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,17 @@ from markupsafe import Markup
 from panel_freeze import bundle
 from panel_freeze._errors import FreezeError
 from panel_freeze.article import FILTERS, render_article
-from panel_freeze.bake import ENVIRONMENT, PICTURE_WINDOWS, RUNTIME, SCHEMES, Documents, Pictures, Snapshot, to_webp
+from panel_freeze.bake import (
+    ENVIRONMENT,
+    PANEL_FILES,
+    PICTURE_WINDOWS,
+    RUNTIME,
+    SCHEMES,
+    Documents,
+    Pictures,
+    Snapshot,
+    to_webp,
+)
 from panel_freeze.bundle import Files
 from panel_freeze.project import Project
 from panel_freeze.report import check_references, write_report
@@ -117,6 +127,7 @@ def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "aut
     sheet = shelf.put("site.css", style.encode())
     page_script = settings.pop("page")
     notice = shelf.put("notice.js", (RUNTIME / "notice.js").read_bytes())
+    extras = _extras(parts, shelf)
     pictures = {name: _picture(name, parts, shelf) for name in project.figures}
 
     environment = jinja2.Environment(
@@ -126,10 +137,15 @@ def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "aut
     def head(root: str, names: tuple[str, ...]) -> Markup:
         chosen = [entry for entry in settings["figures"] if entry["name"] in names]
         # Inside a script element only "<" can end it.
-        data = json.dumps({**settings, "root": root, "figures": chosen}, separators=(",", ":")).replace("<", "\\u003c")
+        scripts, sheets = (
+            list(dict.fromkeys(path for name in names for path in extras[kind].get(name, ())))
+            for kind in ("script", "style")
+        )
+        known = {**settings, "scripts": [*settings["scripts"], *scripts], "root": root, "figures": chosen}
+        data = json.dumps(known, separators=(",", ":")).replace("<", "\\u003c")
         lines = [
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-            f'<link rel="stylesheet" href="{root}{sheet}">',
+            *(f'<link rel="stylesheet" href="{root}{path}">' for path in [*sheets, sheet]),
             '<link rel="icon" href="data:,">',
             f'<link rel="manifest" href="{root}manifest.webmanifest">',
             f'<script src="{root}{notice}" defer></script>',
@@ -208,10 +224,10 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
     both = [files["wasm"], files["data"], *libraries.values()]
     ways = {"resumed": [*both, snapshots["other"]["url"]], "cold": [*both, files["stdlib"], files["bundle"]]}
     figures = []
-    styles: set[str] = set()
+    styles: dict[str, str] = {}
     for number, name in enumerate(project.figures):
         text = json.dumps(parts.documents.figures[name]["doc"], separators=(",", ":"), ensure_ascii=False)
-        styles |= set(re.findall(r"https://freeze\.invalid/[\w.-]+/dist/([\w./-]+)", text))
+        styles |= {path: _panel_file(name, path, shelf) for path in re.findall(PANEL_FILES, text) if path not in styles}
         document = shelf.put(f"{name}.json", text.encode())
         root = parts.documents.figures[name]["roots"][0]
         figures.append(
@@ -222,7 +238,7 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
         "worker": modules["worker.js"],
         "page": modules["page.js"],
         "scripts": scripts,
-        "styles": {path: shelf.put(Path(path).name, _package_file("panel", f"dist/{path}")) for path in sorted(styles)},
+        "styles": dict(sorted(styles.items())),
         "parts": {**files, "libraries": libraries},
         "late": shelf.put("late.pack", bundle.pack(_late(parts)), compress=True),
         "snapshots": snapshots,
@@ -261,6 +277,44 @@ def _snapshot(kind: str, snapshot: Snapshot, shelf: Shelf) -> dict[str, Any]:
         "memory": len(snapshot.memory),
         "table": list(snapshot.table),
     }
+
+
+def _extras(parts: Parts, shelf: Shelf) -> dict[str, dict[str, list[str]]]:
+    """Shelve what figures need besides BokehJS and Panel's script; return paths by kind and figure."""
+    found: dict[str, dict[str, list[str]]] = {"script": {}, "style": {}}
+    for name, extras in parts.documents.extras.items():
+        for extra in extras:
+            path = _panel_file(name, extra.path, shelf, script=extra.kind == "script")
+            found[extra.kind].setdefault(name, []).append(path)
+    return found
+
+
+def _panel_file(figure: str, path: str, shelf: Shelf, *, script: bool = False) -> str:
+    """Shelve a file that Panel brings for pages, and return its path."""
+    file = bundle.panel_file(path)
+    if file is None:
+        raise FreezeError(f"Figure '{figure}' needs {path} on the page, of which the installed panel has no copy.")
+    return _shelved(file, shelf, script=script)
+
+
+def _shelved(file: Path, shelf: Shelf, *, script: bool = False) -> str:
+    """Shelve a file; a style sheet with the files it refers to."""
+    ending = ".js" if script else file.suffix
+    data = file.read_bytes()
+    if ending == ".css":
+        data = re.sub(
+            rb"url\(\s*[\"']?(?!data:|[a-z]+:|[/#])([^)\"'?#]+)", partial(_own_file, file.parent, shelf), data
+        )
+    stem = re.sub(r"[^\w.-]+", "-", file.name.removesuffix(ending).removesuffix(".min"))
+    return shelf.put(stem + ending, _without_map(data) if script else data)
+
+
+def _own_file(folder: Path, shelf: Shelf, match: re.Match[bytes]) -> bytes:
+    """Shelve a file that a style sheet refers to, and return the reference to it; leave one that leads nowhere."""
+    file = folder / match[1].decode().strip()
+    if not file.is_file():
+        return match[0]
+    return match[0].replace(match[1], f"./{Path(_shelved(file, shelf)).name}".encode())
 
 
 def _without_map(script: bytes) -> bytes:
