@@ -11,10 +11,11 @@ import io
 import json
 import math
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,9 @@ from panel_freeze.project import Project
 from panel_freeze.serve import SiteHandler, serving
 
 RUNTIME = Path(__file__).parent / "runtime"
-# Documents name Panel's style sheets below this address, which no request ever reaches: the page puts its
-# own in place.
-ENVIRONMENT = {"PANEL_CDN_ROOT": "https://freeze.invalid/"}
+# Documents name Panel's files below this address, which no request ever reaches: the page puts its own in place.
+ENVIRONMENT = {"PANEL_CDN_ROOT": "https://freeze.invalid/", "PANEL_NPM_CDN": "https://freeze.invalid/npm"}
+PANEL_FILES = r"https://freeze\.invalid/(?:[\w.-]+/dist/)?([\w./@^~+-]+)"
 # Pictures by their nominal width, and the window each is taken in: a phone's, a tablet's, and one in which a figure
 # is as wide as it gets.
 PICTURE_WINDOWS = {360: 360, 768: 768, 1080: 1280}
@@ -61,6 +62,14 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
+class Extra:
+    """Something that a figure's model needs on the page besides BokehJS and Panel's script: a file of Panel."""
+
+    kind: str  # 'script' or 'style'
+    path: str  # as `bundle.panel_file` takes it
+
+
+@dataclass(frozen=True)
 class Documents:
     """What the apps gave in the browser's Python."""
 
@@ -70,6 +79,7 @@ class Documents:
     versions: dict[str, str]
     snapshots: dict[str, Snapshot]
     fresh: bytes  # what a fresh memory holds when neither clock nor chance stand still
+    extras: dict[str, tuple[Extra, ...]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -262,8 +272,13 @@ def build_documents(project: Project, bench: Bench) -> Documents:
         failure = numbers["numbers"]
         raise FreezeError(f"The numbers module {project.numbers} failed: {failure['reason']}\n{failure['details']}")
     results = {result["kind"]: result for result, _ in builds}
-    if len({json.dumps(result["built"], sort_keys=True) for result in results.values()}) > 1:
-        raise FreezeError("The figures differ by the kind of browser they were built in; one document must fit all.")
+    extras = {name: _check_extras(name, needs) for name, needs in results["other"]["extras"].items()}
+    for name in project.figures:
+        if len({json.dumps(result["built"][name], sort_keys=True) for result in results.values()}) > 1:
+            raise FreezeError(
+                f"Figure '{name}' differs by the browser it was built in; one document must fit all. "
+                "Is something in it random, or the time?"
+            )
     built = results["other"]
     return Documents(
         figures=built["built"],
@@ -272,6 +287,7 @@ def build_documents(project: Project, bench: Bench) -> Documents:
         versions=built["versions"],
         snapshots={result["kind"]: snapshot for result, snapshot in builds},
         fresh=bench.saved("fresh.bin"),
+        extras=extras,
     )
 
 
@@ -296,13 +312,36 @@ def _check_build(figures: dict[str, dict[str, Any]]) -> None:
     """Raise FreezeError, naming the figure, unless every figure was built."""
     for name, built in figures.items():
         if built.get("missing"):
+            where = f" (in {built['where']})" if built.get("where") else ""
             raise FreezeError(
-                f"Figure '{name}' imports '{built['missing']}', which is not in the bundle for the browser. "
+                f"Figure '{name}' imports '{built['missing']}'{where}, which is not in the bundle for the browser. "
                 "Name it in 'python' of site.toml's [bundle] if it is a package of yours; a package with "
                 f"compiled parts has no browser build here.\n{built['details']}"
             )
         if "reason" in built:
             raise FreezeError(f"Figure '{name}' could not be built: {built['reason']}\n{built['details']}")
+
+
+def _check_extras(name: str, needs: Sequence[tuple[str, str, str]]) -> tuple[Extra, ...]:
+    """Return what a figure's models need on the page.
+
+    Raises
+    ------
+    FreezeError
+        If the page cannot give it; it names the figure and the model.
+    """
+    extras = []
+    for model, kind, address in needs:
+        uses = f"Figure '{name}' uses {model}"
+        if kind == "evaluates":
+            raise FreezeError(f"{uses}, which runs text as a script; the page's policy forbids that. Do it in Python.")
+        if kind == "module":
+            raise FreezeError(f"{uses}, which loads {address} as a module; pages can have plain scripts only.")
+        found = re.fullmatch(PANEL_FILES, address)
+        if not found or not bundle.panel_file(found[1]):
+            raise FreezeError(f"{uses}, which needs {address}; Panel brings no copy, and the page asks no other host.")
+        extras.append(Extra(kind, found[1]))
+    return tuple(extras)
 
 
 def take_pictures(project: Project, draft: Path, executable: str | None) -> Pictures:
@@ -352,16 +391,19 @@ def _open_painted(page: Any, address: str, project: Project) -> None:
     from playwright.sync_api import Error
 
     said: list[str] = []
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
+    errors: list[str] = []
+    page.on("console", lambda message: (errors if message.type == "error" else said).append(message.text))
+    page.on("pageerror", lambda error: errors.append(str(error)))
     page.goto(address)
     for name in project.figures:
         try:
             page.locator(f"figure[data-figure={name}]:is([data-state=painted], [data-state=failed])").wait_for()
         except Error as error:
-            raise FreezeError(f"Figure '{name}' was not drawn in time. The browser said: {said}") from error
+            raise FreezeError(f"Figure '{name}' was not drawn in time. The browser said: {errors + said}") from error
         if trouble := page.locator(f"figure[data-figure={name}] .trouble").all_text_contents():
             raise FreezeError(f"Figure '{name}' could not be drawn. {' '.join(trouble)}")
+    if errors:
+        raise FreezeError(f"The figures were drawn, but the browser complained: {' '.join(errors)}")
 
 
 def _resize(page: Any, width: int, height: int = 900) -> None:

@@ -168,6 +168,24 @@ def _excluded(path: str) -> bool:
     return any(fnmatch.fnmatchcase(path, pattern) for pattern in EXCLUDED)
 
 
+def panel_file(path: str) -> Path | None:
+    """Return one of the files that Panel brings for pages, or None.
+
+    Parameters
+    ----------
+    path : str
+        Below Panel's folder ``dist``; or ``npm/`` and a path in a package of npm, of which Panel keeps copies
+        in folders named after its models.
+    """
+    dist = package_folder("panel") / "dist"
+    if not path.startswith("npm/"):
+        places = [dist / path]
+    else:
+        package = path.removeprefix("npm/")
+        places = [folder / package for folder in [dist / "bundled", *sorted((dist / "bundled").iterdir())]]
+    return next((place for place in places if place.is_file()), None)
+
+
 def open_numpy(wheel: Path) -> tuple[Files, Files]:
     """Split the browser's NumPy wheel into Python files and the shared libraries that are loaded.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
 import json
 import os
@@ -17,13 +16,23 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import deflate
 import jinja2
 from markupsafe import Markup
 
 from panel_freeze import bundle
 from panel_freeze._errors import FreezeError
 from panel_freeze.article import FILTERS, render_article
-from panel_freeze.bake import ENVIRONMENT, PICTURE_WINDOWS, RUNTIME, SCHEMES, Documents, Pictures, to_webp
+from panel_freeze.bake import (
+    ENVIRONMENT,
+    PANEL_FILES,
+    PICTURE_WINDOWS,
+    RUNTIME,
+    SCHEMES,
+    Documents,
+    Pictures,
+    to_webp,
+)
 from panel_freeze.bundle import Files
 from panel_freeze.memory import pack_memory
 from panel_freeze.project import Project
@@ -73,7 +82,7 @@ class Parts:
 @lru_cache(maxsize=64)
 def _compressed(data: bytes) -> bytes:
     # A draft and the site hold the same large files.
-    return gzip.compress(data, 9, mtime=0)
+    return deflate.gzip_compress(data, 12)
 
 
 @dataclass
@@ -121,6 +130,7 @@ def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "aut
     sheet = shelf.put("site.css", style.encode())
     page_script = settings.pop("page")
     notice = shelf.put("notice.js", (RUNTIME / "notice.js").read_bytes())
+    extras = _extras(parts, shelf)
     pictures = {name: _picture(name, parts, shelf) for name in project.figures}
 
     environment = jinja2.Environment(
@@ -130,10 +140,15 @@ def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "aut
     def head(root: str, names: tuple[str, ...]) -> Markup:
         chosen = [entry for entry in settings["figures"] if entry["name"] in names]
         # Inside a script element only "<" can end it.
-        data = json.dumps({**settings, "root": root, "figures": chosen}, separators=(",", ":")).replace("<", "\\u003c")
+        scripts, sheets = (
+            list(dict.fromkeys(path for name in names for path in extras[kind].get(name, ())))
+            for kind in ("script", "style")
+        )
+        known = {**settings, "scripts": [*settings["scripts"], *scripts], "root": root, "figures": chosen}
+        data = json.dumps(known, separators=(",", ":")).replace("<", "\\u003c")
         lines = [
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
-            f'<link rel="stylesheet" href="{root}{sheet}">',
+            *(f'<link rel="stylesheet" href="{root}{path}">' for path in [*sheets, sheet]),
             '<link rel="icon" href="data:,">',
             f'<link rel="manifest" href="{root}manifest.webmanifest">',
             f'<script src="{root}{notice}" defer></script>',
@@ -212,10 +227,10 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
     both = [files["wasm"], files["data"], *libraries.values()]
     ways = {"resumed": [*both, snapshots["other"]["url"]], "cold": [*both, files["stdlib"], files["bundle"]]}
     figures = []
-    styles: set[str] = set()
+    styles: dict[str, str] = {}
     for number, name in enumerate(project.figures):
         text = json.dumps(parts.documents.figures[name]["doc"], separators=(",", ":"), ensure_ascii=False)
-        styles |= set(re.findall(r"https://freeze\.invalid/[\w.-]+/dist/([\w./-]+)", text))
+        styles |= {path: _panel_file(name, path, shelf) for path in re.findall(PANEL_FILES, text) if path not in styles}
         document = shelf.put(f"{name}.json", text.encode())
         root = parts.documents.figures[name]["roots"][0]
         figures.append(
@@ -226,7 +241,7 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
         "worker": modules["worker.js"],
         "page": modules["page.js"],
         "scripts": scripts,
-        "styles": {path: shelf.put(Path(path).name, _package_file("panel", f"dist/{path}")) for path in sorted(styles)},
+        "styles": dict(sorted(styles.items())),
         "parts": {**files, "libraries": libraries},
         "late": shelf.put("late.pack", bundle.pack(_late(parts)), compress=True),
         "snapshots": snapshots,
@@ -274,6 +289,44 @@ def _snapshots(documents: Documents, shelf: Shelf) -> dict[str, Any]:
         }
         for (kind, snapshot), memory in zip(saved.items(), packed, strict=True)
     }
+
+
+def _extras(parts: Parts, shelf: Shelf) -> dict[str, dict[str, list[str]]]:
+    """Shelve what figures need besides BokehJS and Panel's script; return paths by kind and figure."""
+    found: dict[str, dict[str, list[str]]] = {"script": {}, "style": {}}
+    for name, extras in parts.documents.extras.items():
+        for extra in extras:
+            path = _panel_file(name, extra.path, shelf, script=extra.kind == "script")
+            found[extra.kind].setdefault(name, []).append(path)
+    return found
+
+
+def _panel_file(figure: str, path: str, shelf: Shelf, *, script: bool = False) -> str:
+    """Shelve a file that Panel brings for pages, and return its path."""
+    file = bundle.panel_file(path)
+    if file is None:
+        raise FreezeError(f"Figure '{figure}' needs {path} on the page, of which the installed panel has no copy.")
+    return _shelved(file, shelf, script=script)
+
+
+def _shelved(file: Path, shelf: Shelf, *, script: bool = False) -> str:
+    """Shelve a file; a style sheet with the files it refers to."""
+    ending = ".js" if script else file.suffix
+    data = file.read_bytes()
+    if ending == ".css":
+        data = re.sub(
+            rb"url\(\s*[\"']?(?!data:|[a-z]+:|[/#])([^)\"'?#]+)", partial(_own_file, file.parent, shelf), data
+        )
+    stem = re.sub(r"[^\w.-]+", "-", file.name.removesuffix(ending).removesuffix(".min"))
+    return shelf.put(stem + ending, _without_map(data) if script else data)
+
+
+def _own_file(folder: Path, shelf: Shelf, match: re.Match[bytes]) -> bytes:
+    """Shelve a file that a style sheet refers to, and return the reference to it; leave one that leads nowhere."""
+    file = folder / match[1].decode().strip()
+    if not file.is_file():
+        return match[0]
+    return match[0].replace(match[1], f"./{Path(_shelved(file, shelf)).name}".encode())
 
 
 def _without_map(script: bytes) -> bytes:

@@ -7,8 +7,12 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+
+from panel_freeze._errors import FreezeError
+from panel_freeze.bake import take_pictures
 
 ROOT = Path(__file__).resolve().parents[2]
 SECOND = ROOT / "tests" / "data" / "second_site"
@@ -54,16 +58,17 @@ def spoil(folder, name, old, new):
 
 
 def alone(folder):
-    """Leave one figure, which is built in less time than three."""
-    spoil(folder, "site.toml", '["counter", "quotient", "echo"]', '["echo"]')
-    spoil(folder, "article.md", '{{ figure("counter") }}\n\n{{ figure("quotient") }}\n\n', "")
+    """Leave one figure, which is built in less time than all."""
+    spoil(folder, "site.toml", '["counter", "quotient", "echo", "clock", "table"]', '["echo"]')
+    for name in ("counter", "quotient", "clock", "table"):
+        spoil(folder, "article.md", f'{{{{ figure("{name}") }}}}\n', "")
 
 
 def test_syntax_error_is_named_with_its_line(copy):
     spoil(copy, "second/quotient.py", "def app() -> pn.Column:", "def app( -> pn.Column:")
     code, said = build(copy)
     assert code == 1
-    assert "second/quotient.py, line 10" in said
+    assert "second/quotient.py, line 15" in said
     assert "Traceback" not in said
 
 
@@ -72,13 +77,30 @@ def test_module_that_is_not_bundled_is_named_with_its_figure(copy):
     spoil(copy, "second/echo.py", "import panel as pn", "import panel as pn\nimport sortedcontainers")
     code, said = build(copy)
     assert code == 1
-    assert "Figure 'echo' imports 'sortedcontainers'" in said.splitlines()[0]
+    assert "Figure 'echo' imports 'sortedcontainers' (in second/echo.py)" in said.splitlines()[0]
     assert "[bundle]" in said.splitlines()[0]
+
+
+def test_part_that_runs_text_as_a_script_is_named_with_its_figure(copy):
+    alone(copy)
+    shout = 'button = pn.widgets.Button(); button.js_on_click(code="alert(1)")'
+    spoil(copy, "second/echo.py", "return pn.Column(self._said)", f"{shout}; return pn.Column(self._said, button)")
+    code, said = build(copy)
+    assert code == 1
+    assert said.startswith("Figure 'echo' uses bokeh.models.callbacks.CustomJS, which runs text as a script")
+    assert "Traceback" not in said
+
+
+def test_what_the_browser_complains_of_is_told(tmp_path, in_thread):
+    stage = '<figure data-figure="one" data-state="painted"><div class="stage">One</div></figure>'
+    (tmp_path / "index.html").write_text(f'<!doctype html><link rel="icon" href="data:,">{stage}<img src="absent.png">')
+    with pytest.raises(FreezeError, match=r"the browser complained: .*404"):
+        in_thread(lambda: take_pictures(SimpleNamespace(figures=("one",)), tmp_path, os.environ.get("CHROMIUM_PATH")))
 
 
 def test_typed_number_is_named_with_its_line(copy):
     alone(copy)
-    spoil(copy, "article.md", "# Three small apps", "# Three small apps\n\nThere are 3.")
+    spoil(copy, "article.md", "# Five small apps", "# Five small apps\n\nThere are 3.")
     code, said = build(copy)
     assert code == 1
     assert "article.md, line 3: the number 3 is typed by hand" in said

@@ -38,7 +38,7 @@ const tasks = {
       [name, ask('panel_freeze_resident.resident.build', name, module, number)]));
     if (Object.values(built).every(({ reason }) => !reason)) await post(snapshot, save(pyodide, booted.module, tidy));
     // Asked after saving: the memory holds nothing of the baker.
-    return { built, ...about() };
+    return { built, ...about(), extras: ask('panel_freeze_baker.extras') };
   },
 
   /** @param {{ module: string | null }} given */

@@ -10,6 +10,7 @@ import importlib
 import json
 import marshal
 import sys
+from collections.abc import Iterable
 from importlib.metadata import version
 from importlib.util import MAGIC_NUMBER
 from pathlib import Path
@@ -21,6 +22,10 @@ SITE_PACKAGES = Path("/lib/python3.14/site-packages")
 STANDARD_LIBRARY = "/lib/python314.zip/"
 COMPILED = Path("/tmp/compiled.pack")
 _UNCHECKED_HASH = (1).to_bytes(4, "little")
+# Where a model says what it needs on the page.
+RESOURCES = {"__javascript__": "script", "__javascript_modules__": "module", "__css__": "style"}
+# Models that run text as a script, besides those called CustomJS….
+EVALUATING = {"HTMLTemplateFormatter", "ReactiveHTML", "ReactiveESM"}
 
 
 def compile_files(paths: list[str], keep: list[str]) -> str:
@@ -68,6 +73,29 @@ def imported_files() -> str:
     packages = {file.removeprefix(here) for file in files if file.startswith(here)}
     library = {file.removeprefix("/lib/") for file in files if file.startswith(STANDARD_LIBRARY)}
     return json.dumps(sorted(packages | library))
+
+
+def extras() -> str:
+    """Return what the models of each figure need besides BokehJS and Panel's script, as JSON.
+
+    That is ``{figure: [[model, kind, address], …]}``; a kind is ``script``, ``module`` or ``style``, or
+    ``evaluates`` for a model that runs text as a script.
+    """
+    from panel_freeze_resident import resident
+
+    return json.dumps({name: _extras(document.models) for name, document in resident.documents.items()})
+
+
+def _extras(models: Iterable[object]) -> list[tuple[str, str, str]]:
+    found = []
+    for kind in sorted({type(model) for model in models}, key=lambda kind: f"{kind.__module__}.{kind.__name__}"):
+        name = f"{kind.__module__}.{kind.__name__}"
+        bases = {base.__name__ for base in kind.__mro__}
+        if bases & EVALUATING or kind.__name__.startswith("CustomJS"):
+            found.append((name, "evaluates", ""))
+        for attribute, what in RESOURCES.items():
+            found += [(name, what, address) for address in getattr(kind, attribute, None) or ()]
+    return found
 
 
 def versions() -> str:

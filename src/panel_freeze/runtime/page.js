@@ -105,7 +105,7 @@ async function fetchText(url) {
  * @param {string} text
  */
 function localise(text) {
-  return text.replace(/https:\/\/freeze\.invalid\/[\w.-]+\/dist\/([\w./-]+)/g, (_, path) => address(site.styles[path] ?? `missing/${path}`));
+  return text.replace(/https:\/\/freeze\.invalid\/(?:[\w.-]+\/dist\/)?([\w./@^~+-]+)/g, (_, path) => address(site.styles[path] ?? `missing/${path}`));
 }
 
 // Python: one worker for all figures.
@@ -158,7 +158,7 @@ function receive(message) {
     case 'patch': return figure?.apply(message.patch);
     case 'query': return writeQuery(message.figure, message.query);
     case 'error':
-      erring.add(message.figure);
+      if (message.seq !== null) erring.add(message.figure);
       return figure?.trouble(`Figure ${message.figure} could not work this out; its last state stays. (${message.reason})`, message.details);
     case 'done':
       if (!erring.delete(message.figure)) figure?.calm();

@@ -224,6 +224,7 @@ function hash(parts) {
  */
 export function save(pyodide, module, tidy) {
   tidy();
+  clean(module);
   for (const name of Object.keys(pyodide.loadedPackages)) delete pyodide.loadedPackages[name];
   for (let slot = 7; ; slot += 1) { // a freed slot reads undefined, and is nobody's
     let value;
@@ -231,6 +232,25 @@ export function save(pyodide, module, tidy) {
     if (value === undefined) module.__hiwire_set(slot, null);
   }
   return pyodide.makeMemorySnapshot({ serializer: name });
+}
+
+/**
+ * Freed memory keeps what it held, and would be downloaded: take what is free, in ever smaller blocks, and clear it.
+ * @param {any} module
+ */
+function clean(module) {
+  const taken = [];
+  for (let size = 2 ** 18; size >= 2 ** 10; size /= 2) {
+    // Blocks that hold nothing come from above everything that was ever used.
+    for (let unused = 0; unused < 8;) {
+      const block = module._malloc(size);
+      taken.push(block);
+      const held = module.HEAPU8.subarray(block + 16, block + size);
+      if (held.some(Boolean)) held.fill(0);
+      else unused += 1;
+    }
+  }
+  taken.forEach((block) => module._free(block));
 }
 
 // Panel keeps one function of JavaScript: it turns undefined into null.

@@ -27,9 +27,11 @@ import importlib
 import json
 import struct
 import sys
+import time
 import traceback
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -59,6 +61,7 @@ from bokeh.document.events import (  # noqa: E402
 )
 from bokeh.document.json import PatchJson  # noqa: E402
 from bokeh.events import DocumentReady  # noqa: E402
+from bokeh.io.doc import patch_curdoc  # noqa: E402
 from bokeh.util import serialization as bokeh_ids  # noqa: E402
 from panel import panel as as_panel  # noqa: E402
 from panel.io.state import set_curdoc, state  # noqa: E402
@@ -76,6 +79,35 @@ def _to_nobody(message: str) -> None:
     """Take a message of a figure that no page has asked for."""
 
 
+@contextmanager
+def current(document: Document) -> Iterator[None]:
+    """Make a document the current one, for Panel and for Bokeh."""
+    patched = patch_curdoc(document)
+    patched.__enter__()
+    try:
+        with set_curdoc(document):
+            yield
+    finally:
+        patched.__exit__(None, None, None)  # without an error, which would keep it from ending
+
+
+@contextmanager
+def waiting() -> Iterator[list[tuple[float, asyncio.Handle]]]:
+    """Keep what is given to the event loop: no timer and no task may begin before the memory is saved."""
+    loop: Any = asyncio.get_event_loop()
+    kept: list[tuple[float, asyncio.Handle]] = []
+
+    def call_later(delay: float, callback: Any, *given: Any, context: Any = None) -> asyncio.Handle:
+        kept.append((delay, asyncio.Handle(callback, given, loop, context)))
+        return kept[-1][1]
+
+    loop.call_later = call_later  # call_soon and call_at come down to this one
+    try:
+        yield kept
+    finally:
+        del loop.call_later
+
+
 class Figure:
     """One figure: its document, and what waits to be sent to the page."""
 
@@ -83,9 +115,9 @@ class Figure:
         bokeh_ids._simple_id = (number + 1) * IDS_PER_FIGURE
         self.name = name
         self.document = Document()
-        self.view = importlib.import_module(module).app()
-        panel: Any = as_panel(self.view)
-        with set_curdoc(self.document):
+        with current(self.document), waiting() as self._kept:
+            self.view = importlib.import_module(module).app()
+            panel: Any = as_panel(self.view)
             panel.server_doc(doc=self.document, location=False)
         self._send: Send = _to_nobody
         self._outbox: list[DocumentPatchedEvent] = []
@@ -110,11 +142,20 @@ class Figure:
         self.document.unhold()
         for callback in self.document.session_callbacks:
             self._schedule(callback)
+        self._begin()
         if "query" in getattr(self.view, "param", ()):
             self.view.param.watch(lambda event: self._post("query", query=event.new), "query")
         state._loaded[self.document] = state._connected[self.document] = True
         self.document.on_event("document_ready", lambda event: state._schedule_on_load(self.document, event))
         self._run(lambda: self.document.callbacks.trigger_event(DocumentReady()), None)
+
+    def _begin(self) -> None:
+        """Begin what was kept while the figure was built."""
+        for callback in state._periodic.get(self.document, ()):
+            callback._start_time = time.time()  # the clock stood still in the bake
+        kept, self._kept = self._kept, []
+        for delay, handle in kept:
+            asyncio.get_event_loop().call_later(delay, _run_unless_cancelled, handle)
 
     def handle(self, message: dict[str, Any]) -> None:
         """Apply one message of the page; say ``done`` once its results have been sent."""
@@ -129,7 +170,7 @@ class Figure:
         # What `work` changes is one message; what it left for the next tick (plots) is another.
         self._busy = True
         try:
-            with set_curdoc(self.document):
+            with current(self.document):
                 work()
                 self._flush(seq)
                 while self._ticks:
@@ -140,9 +181,13 @@ class Figure:
                     self._flush(seq)
         except Exception as error:
             self._flush(seq)
-            self._post("error", seq=seq, **describe(error))
+            self.tell(error, seq)
         finally:
             self._busy = False
+
+    def tell(self, error: BaseException, seq: int | None = None) -> None:
+        """Tell the page of an error."""
+        self._post("error", seq=seq, **describe(error))
 
     def _changed(self, event: Any) -> None:
         if isinstance(event, SessionCallbackAdded):
@@ -190,6 +235,11 @@ class Figure:
         self._send(json.dumps(message, default=_inline_buffer, separators=(",", ":")))
 
 
+def _run_unless_cancelled(handle: asyncio.Handle) -> None:
+    if not handle.cancelled():
+        handle._run()
+
+
 def _finish(result: Any) -> None:
     if asyncio.iscoroutine(result):
         asyncio.ensure_future(result)  # noqa: RUF006 (the browser's loop keeps it)
@@ -208,11 +258,31 @@ def describe(error: BaseException) -> dict[str, str]:
     return {"reason": reason, "details": "".join(traceback.format_exception(error))}
 
 
+def _where(error: BaseException) -> str:
+    """Return the file that an error comes from, by its path in site-packages."""
+    files = [frame.filename for frame in traceback.extract_tb(error.__traceback__) if "importlib" not in frame.filename]
+    return files[-1].removeprefix(f"{Path(__file__).parent}/") if files else ""
+
+
 class Resident:
     """All figures of one page in one Python."""
 
     def __init__(self) -> None:
         self._figures: dict[str, Figure] = {}
+
+    @property
+    def documents(self) -> Mapping[str, Document]:
+        """Every figure's document."""
+        return {name: figure.document for name, figure in self._figures.items()}
+
+    def _tell(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """Tell the page of an error in a task of a figure, which nothing waits for."""
+        error = context.get("exception")
+        figure = next((figure for figure in self._figures.values() if figure.document is state.curdoc), None)
+        if error and figure:
+            figure.tell(error)
+        else:
+            loop.default_exception_handler(context)
 
     def build(self, name: str, module: str, number: int) -> str:
         """Build one figure's document; return it, or why it failed, as JSON."""
@@ -222,7 +292,7 @@ class Resident:
             return json.dumps(figure.baked(), default=_inline_buffer, separators=(",", ":"))
         except Exception as error:
             missing = error.name if isinstance(error, ModuleNotFoundError) else None
-            return json.dumps({"missing": missing, **describe(error)})
+            return json.dumps({"missing": missing, "where": _where(error), **describe(error)})
 
     def root(self, name: str) -> str | None:
         """Return the id of a figure's first root, or None if there is no such figure."""
@@ -239,6 +309,7 @@ class Resident:
         """Start sending `name`'s changes to the page."""
         # Models made from now on must not meet the ids of those built.
         bokeh_ids._simple_id = max(bokeh_ids._simple_id, 1000 * IDS_PER_FIGURE)
+        asyncio.get_event_loop().set_exception_handler(self._tell)
         self._figures[name].link(send)
 
     def handle(self, message: str) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from panel_freeze import bake
 from panel_freeze._errors import FreezeError
-from panel_freeze.bake import _check_build, compile_python
+from panel_freeze.bake import Extra, _check_build, _check_extras, compile_python
 
 GOOD = {"doc": {}, "roots": ["1"], "html": "", "title": ""}
 
@@ -26,6 +26,38 @@ def test_exception_is_named_with_its_figure():
     with pytest.raises(FreezeError, match="Figure 'two' could not be built: LookupError: no luck") as error:
         _check_build({"one": GOOD, "two": failed})
     assert "Traceback" not in str(error.value).splitlines()[0]
+
+
+def test_place_of_a_missing_import_is_told():
+    failed = {"missing": "pandas", "where": "panel/widgets/tables.py", "reason": "", "details": ""}
+    with pytest.raises(FreezeError, match=r"Figure 'two' imports 'pandas' \(in panel/widgets/tables\.py\)"):
+        _check_build({"two": failed})
+
+
+TABLE = "panel.models.tabulator.DataTabulator"
+
+
+def test_what_panel_has_a_copy_of_is_taken_from_it():
+    script, style = "npm/filepond@^4/dist/filepond.min.js", "css/button.css"
+    needs = [
+        (TABLE, "script", f"https://freeze.invalid/{script}"),
+        (TABLE, "style", f"https://freeze.invalid/1.9.4/dist/{style}"),
+    ]
+    assert _check_extras("one", needs) == (Extra("script", script), Extra("style", style))
+
+
+@pytest.mark.parametrize(
+    ("kind", "address", "why"),
+    [
+        ("evaluates", "", "runs text as a script"),
+        ("module", "https://cdn.example/a.js", "https://cdn.example/a.js as a module"),
+        ("script", "https://cdn.example/a.js", "needs https://cdn.example/a.js; Panel brings no copy"),
+        ("script", "https://freeze.invalid/npm/absent@1/a.js", "npm/absent@1/a.js; Panel brings no copy"),
+    ],
+)
+def test_what_a_page_cannot_have_is_named_with_figure_and_model(kind, address, why):
+    with pytest.raises(FreezeError, match=f"Figure 'one' uses {TABLE}.*{why}"):
+        _check_extras("one", [(TABLE, kind, address)])
 
 
 class Bench:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 
 import pytest
 
 from panel_freeze import publish
 from panel_freeze._errors import FreezeError
-from panel_freeze.bake import Documents, Snapshot
+from panel_freeze.bake import Documents, Extra, Snapshot
 from panel_freeze.project import Project
 from panel_freeze.publish import Parts, Shelf, swap, write_site
 from panel_freeze.report import check_references
@@ -94,6 +95,38 @@ def test_data_of_the_page_cannot_end_its_script(project, parts, tmp_path):
 
 def test_style_sheets_of_the_document_are_put_on_the_shelf(draft):
     assert list((draft / "assets").glob("button.*.css"))
+
+
+def test_style_sheet_of_the_document_finds_the_files_it_refers_to(project, parts, tmp_path):
+    parts.documents.figures["one"]["doc"]["css"] = (
+        "https://freeze.invalid/1.9.4/dist/bundled/font-awesome/css/all.min.css"
+    )
+    write_site(project, parts, tmp_path / "dist", boot="none")
+    (sheet,) = (tmp_path / "dist" / "assets").glob("all.*.css")
+    fonts = re.findall(r"url\(\s*[\"']?([^)\"'?#]+)", sheet.read_text(encoding="utf-8"))
+    assert len(fonts) > 10
+    # Fonts in SVG are not in the package, and no browser of today asks for them.
+    assert {Path(font).suffix for font in fonts if not (sheet.parent / font).is_file()} == {".svg"}
+
+
+def test_style_sheet_that_panel_has_no_copy_of_is_named_with_its_figure(project, parts, tmp_path):
+    parts.documents.figures["one"]["doc"]["css"] = "https://freeze.invalid/npm/absent@1/absent.css"
+    with pytest.raises(FreezeError, match=r"Figure 'one' needs npm/absent@1/absent\.css"):
+        write_site(project, parts, tmp_path / "dist", boot="none")
+
+
+def test_scripts_and_style_sheets_of_models_are_on_the_page(project, parts, tmp_path):
+    folder = "npm/tabulator-tables@6.4.0/dist"
+    parts.documents.extras["one"] = (
+        Extra("script", f"{folder}/js/tabulator.min.js"),
+        Extra("style", f"{folder}/css/tabulator_simple.min.css"),
+    )
+    write_site(project, parts, tmp_path / "dist", boot="none")
+    page = (tmp_path / "dist" / "index.html").read_text(encoding="utf-8")
+    assert re.search(r'panel\.\w{12}\.js","assets/tabulator\.\w{12}\.js"\]', page)
+    assert re.search(r'<link rel="stylesheet" href="\./assets/tabulator_simple\.\w{12}\.css">', page)
+    (script,) = (tmp_path / "dist" / "assets").glob("tabulator.*.js")
+    assert b"sourceMappingURL" not in script.read_bytes()
 
 
 def test_maps_that_are_not_shipped_are_not_named(draft):

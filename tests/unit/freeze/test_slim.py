@@ -50,8 +50,8 @@ def module():
 def test_documentation_annotations_and_assertions_are_gone(module):
     assert module["__doc__"] is None
     assert module["divide"].__doc__ is None
-    assert module["divide"].__annotations__ == {}
-    assert module["later"].__annotations__ == {}
+    assert not module["divide"].__annotations__
+    assert not module["later"].__annotations__
     assert module["slim"] == (3, None, "none")
     assert module["said"] == []
     with pytest.raises(ZeroDivisionError):

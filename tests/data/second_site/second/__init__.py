@@ -1,1 +1,1 @@
-"""Three small apps that know nothing of the article."""
+"""Five small apps that know nothing of the article."""
