@@ -82,7 +82,7 @@ class Parts:
 @lru_cache(maxsize=64)
 def _compressed(data: bytes) -> bytes:
     # A draft and the site hold the same large files.
-    return deflate.gzip_compress(data, 12)
+    return bytes(deflate.gzip_compress(data, 12))
 
 
 @dataclass

@@ -77,13 +77,15 @@ function about() {
 }
 
 function tidy() {
-  // Caches of the import system hold files open that will not be there.
+  // The import system's caches hold files open that will not be there. Nobody types into a page's standard input,
+  // whose buffer is large and holds what lay there before.
   call(`
-import gc, importlib
+import gc, importlib, sys
 panel_freeze_resident.resident.lighten()
 importlib.invalidate_caches()
+sys.stdin = sys.__stdin__ = None
 gc.collect()
-del json, panel_freeze_resident, gc, importlib
+del json, panel_freeze_resident, gc, importlib, sys
 `);
 }
 

@@ -241,13 +241,14 @@ export function save(pyodide, module, tidy) {
 function clean(module) {
   const taken = [];
   for (let size = 2 ** 18; size >= 2 ** 10; size /= 2) {
-    // Blocks that hold nothing come from above everything that was ever used.
+    // Blocks that hold nothing, but for the allocator's own marks, come from above everything that was ever used.
     for (let unused = 0; unused < 8;) {
       const block = module._malloc(size);
+      if (!block) throw new Error('There is no memory left to look for what is free.');
       taken.push(block);
-      const held = module.HEAPU8.subarray(block + 16, block + size);
-      if (held.some(Boolean)) held.fill(0);
-      else unused += 1;
+      const held = module.HEAPU8.subarray(block, block + size);
+      if (held.filter(Boolean).length < 16) unused += 1;
+      held.fill(0);
     }
   }
   taken.forEach((block) => module._free(block));
