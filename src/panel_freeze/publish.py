@@ -56,6 +56,7 @@ MODULES = (
     "pyodide-boot.js",
     "worker.js",
     "address.js",
+    "choice.js",
     "contents.js",
     "names.js",
     "queue.js",

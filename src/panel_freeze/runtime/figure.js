@@ -97,7 +97,8 @@ export class Figure {
 
   /** @param {any} event of BokehJS */
   #changed(event) {
-    if (event.sync === false) return;
+    // A drawing that was replaced has nothing to say any more.
+    if (event.sync === false || event.document !== this.document) return;
     const [change] = this.document.create_json_patch([event]).events;
     this.page.send(this.name, 'patch', change);
   }

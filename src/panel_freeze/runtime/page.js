@@ -1,6 +1,7 @@
 // The page's side: finds the figures, paints them, starts the one worker, and carries messages both ways.
 import { DownloadError, bytes } from './download.js';
 import { readQuery, withQuery, writeNow, writeQuery } from './address.js';
+import { coldIsSooner, reader, remember, startsCold } from './choice.js';
 import { followReader } from './contents.js';
 import { Figure } from './figure.js';
 import { keepInk } from './ink.js';
@@ -19,8 +20,16 @@ const figures = new Map();
 const ready = new Set();
 /** @type {Worker | null} */
 let worker = null;
+const memory = site.snapshots.other?.url ?? '';
 /** Whether Python starts from its parts, though a saved memory is there. */
-let cold = new URLSearchParams(location.search).get('boot') === 'cold';
+let cold = startsCold(reader(memory), site.bytes);
+const wanted = new URLSearchParams(location.search).get('boot');
+if (wanted === 'cold' || wanted === 'resumed') cold = wanted === 'cold';
+/** @type {Set<string>} figures whose Python was lost after they had answered */
+const lost = new Set();
+/** Milliseconds that a restored Python has to answer. */
+const PATIENCE = 20_000;
+let watchdog = 0;
 /** @type {Promise<any> | null} */
 let bokeh = null;
 
@@ -62,8 +71,7 @@ async function paint(figure, document = fetchText(address(figure.settings.docume
   drawing.add(figure);
   try {
     const [text] = await Promise.all([document, loadBokeh()]);
-    await figure.paint(JSON.parse(localise(text)));
-    nameControls(figure.stage);
+    await draw(figure, text);
     if (ready.has(figure.name)) goLive(figure);
   } catch (error) {
     const why = error instanceof DownloadError ? ` ${error.message}` : '';
@@ -71,6 +79,15 @@ async function paint(figure, document = fetchText(address(figure.settings.docume
   } finally {
     drawing.delete(figure);
   }
+}
+
+/**
+ * @param {Figure} figure
+ * @param {string} text a document, as JSON
+ */
+async function draw(figure, text) {
+  await figure.paint(JSON.parse(localise(text)));
+  nameControls(figure.stage);
 }
 /** @type {Set<Figure>} figures that are being drawn */
 const drawing = new Set();
@@ -112,13 +129,16 @@ function localise(text) {
 
 function startWorker() {
   worker?.terminate();
+  clearTimeout(watchdog);
   ready.clear();
   queue.reset();
   worker = new Worker(address(site.worker), { type: 'module', name: 'python' });
   worker.onmessage = ({ data }) => receive(typeof data === 'string' ? JSON.parse(localise(data)) : data);
   worker.onerror = (event) => {
     event.preventDefault();
-    failed({ figure: null, reason: 'Python could not start: the worker script failed.', details: `${event.message ?? ''} ${event.filename ?? ''}` });
+    const details = `${event.message ?? ''} ${event.filename ?? ''}`.trim();
+    if (!cold) startAgainCold(details || 'the worker script failed');
+    else failed({ figure: null, reason: 'Python could not start: the worker script failed.', details });
   };
   worker.postMessage({
     kind: 'start',
@@ -129,6 +149,19 @@ function startWorker() {
     figures: [...figures.values()].map(({ settings: { name, module, number, root: id } }) => ({ name, module, number, root: id })),
   });
   progress.start();
+}
+
+/**
+ * What a restored memory cannot do, or not soon enough, a fresh start can; figures that had answered are drawn anew and get their state
+ * from the address.
+ * @param {string} reason
+ */
+function startAgainCold(reason) {
+  console.info(`Python is not resumed but starts cold: ${reason}`);
+  root.dataset.fallback = reason;
+  cold = true;
+  for (const name of ready) lost.add(name);
+  startWorker();
 }
 
 /**
@@ -148,12 +181,11 @@ function receive(message) {
   switch (message.kind) {
     case 'progress': return progress.add(message.bytes);
     case 'stage': return progress.say('Python is starting … loading its libraries');
+    case 'restored':
+      watchdog = setTimeout(() => startAgainCold('it did not answer'), PATIENCE);
+      return undefined;
     case 'failed': return failed(message);
-    case 'fallback':
-      console.info(`Python could not be resumed and starts cold: ${message.reason}`);
-      root.dataset.fallback = message.reason;
-      cold = true;
-      return startWorker();
+    case 'fallback': return startAgainCold(message.reason);
     case 'ready': return linked(/** @type {Figure} */ (figure), message.built);
     case 'patch': return figure?.apply(message.patch);
     case 'query': return writeQuery(message.figure, message.query);
@@ -175,10 +207,17 @@ const erring = new Set();
  * @param {any} built
  */
 async function linked(figure, built) {
+  clearTimeout(watchdog);
   ready.add(figure.name);
-  root.dataset.boot = cold || !built.resumed ? 'cold' : 'resumed';
+  root.dataset.boot = built.resumed ? 'resumed' : 'cold';
+  if (built.resumed) remember(memory);
   if (!figure.document) return; // it goes live once it is drawn
-  if (built.roots[0] !== figure.json.roots[0].id) await figure.paint(built.doc);
+  const stale = lost.delete(figure.name);
+  if (stale) {
+    writeNow();
+    page.send(figure.name, 'query', readQuery(figure.name));
+  }
+  if (stale || built.roots[0] !== figure.json.roots[0].id) await draw(figure, JSON.stringify(built.doc));
   goLive(figure);
 }
 
@@ -246,14 +285,19 @@ function describe(error) {
 const progress = {
   line: document.querySelector('.starting'),
   bytes: 0,
-  timer: 0,
+  since: 0, // when the first bytes came, in milliseconds
   start() {
     this.bytes = 0;
+    this.since = 0;
     this.say('Python is starting …');
   },
   /** @param {number} bytes */
   add(bytes) {
+    this.since ||= performance.now();
     this.bytes += bytes;
+    const seconds = (performance.now() - this.since) / 1000;
+    if (!cold && wanted !== 'resumed' && coldIsSooner(this.bytes, seconds, reader(memory), site.bytes))
+      return startAgainCold('the line is slow');
     const mega = (/** @type {number} */ n) => (n / 1e6).toFixed(1);
     const all = site.bytes[cold ? 'cold' : 'resumed'];
     this.say(`Python is starting … ${mega(Math.min(this.bytes, all))} of ${mega(all)} MB`);

@@ -65,6 +65,7 @@ async function startCold({ parts, figures, environment, late }) {
  */
 async function startResumed({ parts, figures, environment, late }, snapshot) {
   const { pyodide } = await resume(parts, snapshot, onBytes, environment);
+  postMessage({ kind: 'restored' });
   const python = pyodide.pyimport('panel_freeze_resident');
   // Imports that come late need the files that starting cold would have had.
   const modules = python.LateModules(true, () => {

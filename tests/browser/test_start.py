@@ -1,0 +1,123 @@
+"""Which way Python starts: by what the browser tells of the reader, by the address, and when something breaks."""
+
+from __future__ import annotations
+
+import pytest
+from playwright.sync_api import expect
+
+BYTES = {"resumed": 14_000_000, "cold": 8_000_000}
+USUAL = {"savesData": False, "weak": False, "held": False}
+# What is known of the reader, and whether Python starts cold from the beginning.
+BEGINNINGS = [
+    ({}, BYTES, False),
+    ({"weak": True}, BYTES, False),
+    ({"savesData": True}, BYTES, True),
+    ({"savesData": True, "held": True}, BYTES, False),
+    ({"savesData": True}, {"resumed": 1, "cold": 2}, False),
+]
+# Megabytes and seconds so far, and whether it starts over: a cold start works 3 s longer, 6 s on a weak machine.
+LINES = [
+    ({}, 0.1, 1.4, False),  # too soon to tell
+    ({}, 2.2, 1.5, False),  # 1.5 MB/s: 8 s to go, or 5.5 + 3
+    ({}, 1.0, 1.5, True),  # 0.67 MB/s: 19.5 s to go, or 12 + 3
+    ({"weak": True}, 1.0, 1.5, True),
+    ({"weak": True}, 1.2, 1.5, False),  # 0.8 MB/s: 16 s to go, or 10 + 6
+    ({}, 5.0, 5.0, False),
+    ({}, 0.5, 5.0, True),
+    ({}, 13.0, 100.0, False),  # nearly there
+]
+
+TELL = "Object.defineProperty(Navigator.prototype, 'connection', { get: () => (%s), configurable: true });"
+KEEP_WORKER = (
+    "window.Worker = class extends Worker { constructor(...given) { super(...given); window.python = this; } };"
+)
+
+
+@pytest.fixture(scope="module")
+def rule(shared, site):
+    """The page's own rule: its functions by name."""
+    name = next(file.name for file in (site / "assets").glob("choice.*.js"))
+    call = "([name, what, given]) => import(`./assets/${name}`).then((choice) => choice[what](...given))"
+    return lambda what, *given: shared.page.evaluate(call, [name, what, given])
+
+
+@pytest.mark.parametrize(("known", "bytes_", "cold"), BEGINNINGS)
+def test_the_beginning(rule, known, bytes_, cold):
+    assert rule("startsCold", {**USUAL, **known}, bytes_) is cold
+
+
+@pytest.mark.parametrize(("known", "megabytes", "seconds", "cold"), LINES)
+def test_a_slow_line(rule, known, megabytes, seconds, cold):
+    assert rule("coldIsSooner", 1e6 * megabytes, seconds, {**USUAL, **known}, BYTES) is cold
+
+
+@pytest.mark.parametrize(
+    ("told", "query", "boot"),
+    [
+        ("{ saveData: true }", "", "cold"),
+        ("{ saveData: true }", "?boot=resumed", "resumed"),
+        ("{ downlink: 1.5 }", "", "resumed"),  # a browser that has just started tells that of any line
+        ("undefined", "", "resumed"),
+        ("undefined", "?boot=cold", "cold"),
+    ],
+)
+def test_pages_start_by_it(visit, address, told, query, boot):
+    page = visit(address + query, init=TELL % told).page
+    expect(page.locator("html")).to_have_attribute("data-boot", boot)
+
+
+def test_a_memory_that_was_fetched_is_used_again(visit, address):
+    first = visit(address)
+    first.page.add_init_script(TELL % "{ saveData: true }")
+    first.open(address)
+    expect(first.page.locator("html")).to_have_attribute("data-boot", "resumed")
+
+
+def test_storage_that_is_refused_changes_nothing(visit, address):
+    refuse = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('refused'); } });"
+    page = visit(address, init=refuse).page
+    expect(page.locator("html")).to_have_attribute("data-boot", "resumed")
+
+
+def test_a_line_that_turns_out_to_be_slow(visit, address):
+    # To a clock that runs a thousand times as fast, any line is slow.
+    hurry = "const now = performance.now.bind(performance); performance.now = () => 1000 * now();"
+    page = visit(address, init=hurry).page
+    expect(page.locator("html")).to_have_attribute("data-boot", "cold")
+    expect(page.locator("html")).to_have_attribute("data-fallback", "the line is slow")
+
+
+def test_python_that_breaks_starts_again_with_the_state(visit, address, numbers):
+    page = visit(f"{address}?boot=resumed", init=KEEP_WORKER)
+    card = page.figure("asymmetry")
+    card.operate("radiogroup", "Mode", "Separate")
+    separate = numbers["fig1_separate_weight_error"]["value"]
+    card.shows("weight_error", separate, 1e-7)
+    page.page.evaluate(
+        "() => python.dispatchEvent(new ErrorEvent('error', { message: 'memory access out of bounds' }))"
+    )
+    expect(page.page.locator("html")).to_have_attribute("data-boot", "cold", timeout=30_000)
+    card.shows("weight_error", separate, 1e-7)
+    card.operate("radiogroup", "Mode", "No matrices")
+    card.shows("weight_error", 0.0)
+    card.operate("radiogroup", "Mode", "Separate")
+    card.shows("weight_error", separate, 1e-7)
+    assert "out of bounds" in page.page.locator("html").get_attribute("data-fallback")
+
+
+def test_python_that_does_not_answer_starts_again(visit, address):
+    # The restored Python's messages are lost but for the one that it is there; time passes quickly for its watchdog.
+    deaf = """
+    window.Worker = class extends Worker {
+      set onmessage(receive) {
+        const first = !window.deaf;
+        window.deaf = true;
+        super.onmessage = (event) => { if (!first || event.data.kind === 'restored') receive(event); };
+      }
+    };
+    const wait = window.setTimeout;
+    window.setTimeout = (work, delay, ...given) => wait(work, delay === 20_000 ? 0 : delay, ...given);
+    """
+    page = visit(address, init=deaf).page
+    expect(page.locator("html")).to_have_attribute("data-boot", "cold")
+    expect(page.locator("html")).to_have_attribute("data-fallback", "it did not answer")
