@@ -77,8 +77,9 @@ export class Figure {
    * @param {Record<string, string>} roots ids of elements, by those of the models
    */
   async #draw(place, json, roots) {
-    // The drawing's readouts come in one step and take the places of those behind the picture: each stands once.
-    const behind = this.stage.querySelector('.behind');
+    // The drawing's readouts come in one step and take the places of those behind the picture, or in a drawing that is
+    // replaced: each stands once.
+    const behind = this.stage.querySelector('.behind, .drawing.shown');
     const parent = behind?.parentElement;
     const taken = new MutationObserver(() => behind?.remove());
     taken.observe(place, { childList: true, subtree: true });
