@@ -161,7 +161,7 @@ class Asymmetry(Card):
         sums = r.omega.sum(axis=1)
         closest = nearest(r.z, averaged)
         score_pair, pair = [r.omega[i, j], r.omega[j, i]], [r.weights[i, j], r.weights[j, i]]
-        there = f"{TOKENS[i]} → {TOKENS[j]}, and back"
+        there = f"{TOKENS[i]} ⇄ {TOKENS[j]}"
         what = "inputs" if r.projections is None else "values"
         return [
             Readout("score_error", "Score error", asymmetry(r.omega), fixed(asymmetry(r.omega)), "max |Ω − Ωᵀ|"),

@@ -130,7 +130,7 @@ def test_the_pairs_are_a_cell_and_its_mirror_image(figure, read, row, column):
     assert values["score_pair"] == [figure.result.omega[i, j], figure.result.omega[j, i]]
     assert values["pair"] == [figure.result.weights[i, j], figure.result.weights[j, i]]
     shown = {readout.name: readout.beside for readout in figure.readouts()}
-    assert shown["score_pair"] == shown["pair"] == f"{TOKENS[i]} → {TOKENS[j]}, and back"
+    assert shown["score_pair"] == shown["pair"] == f"{TOKENS[i]} ⇄ {TOKENS[j]}"
 
 
 def test_readouts_do_not_depend_on_what_is_shown(figure, read):
