@@ -34,6 +34,7 @@ class Line:
 
 SLOW = Line(rate=20e6, round_trip=0.040)
 CHUNK = 16 * 1024  # bytes that the slow line takes at a time
+BUFFER = 0.030  # seconds of the line's work that may wait at its end
 # How a connection may end: either side leaves, or serving stops.
 ENDS = (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError)
 
@@ -123,7 +124,8 @@ class _Direction:
                     data = await reader.read(CHUNK)
                 except ConnectionError:
                     data = b""
-                self._free = max(self._free, clock()) + len(data) * 8 / self._line.rate
+                # Who comes late, since this machine was busy, makes up for it: a line has a buffer at its end.
+                self._free = max(self._free, clock() - BUFFER) + len(data) * 8 / self._line.rate
                 arriving.put_nowait((self._free + self._line.round_trip / 2, data))
                 await asyncio.sleep(self._free - clock())
 

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
+import signal
 import tempfile
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,6 +24,8 @@ from panel_freeze.bake import BROWSER_ARGUMENTS
 PROBE = Path(__file__).with_name("probe.js").read_text(encoding="utf-8")
 PATIENCE = 60_000  # milliseconds until a page must have answered
 PAUSE = 100  # milliseconds without a patch, after which a figure has drawn what a change brought
+WORKS = 0.005  # seconds for which a slowed browser works at a time
+LOOK_AGAIN = 10  # turns of work and rest, after which new processes are looked for
 CALM = 1.5  # seconds without a request, after which a page has all it wants
 
 #: A control by its label, and a readout that follows it; by figure.
@@ -105,25 +110,65 @@ def memory(page: Page, folder: Path) -> dict[str, float]:
     return {"heap": used / 1e6, "processes": _renderers(folder) / 1e6}
 
 
-def _renderers(folder: Path) -> int:
-    """Return the bytes held by the processes that draw pages, each shared page in parts; 0 where Linux is not."""
-    if not Path("/proc/self/smaps_rollup").exists():
-        return 0
+def family(folder: Path) -> dict[int, str]:
+    """Return the browser's processes, those that name its profile and all below them, with their command lines."""
     lines: dict[int, str] = {}
     parents: dict[int, int] = {}
     for place in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             lines[int(place.name)] = (place / "cmdline").read_text(errors="replace").replace("\0", " ")
             parents[int(place.name)] = int((place / "stat").read_text().rpartition(")")[2].split()[1])
-    family = {number for number, line in lines.items() if str(folder) in line}
+    members = {number for number, line in lines.items() if str(folder) in line}
     for _ in range(len(parents)):
-        grown = family | {number for number, parent in parents.items() if parent in family}
-        if grown == family:
+        grown = members | {number for number, parent in parents.items() if parent in members}
+        if grown == members:
             break
-        family = grown
+        members = grown
+    return {number: lines.get(number, "") for number in members}
+
+
+def _renderers(folder: Path) -> int:
+    """Return the bytes held by the processes that draw pages, each shared page in parts; 0 where Linux is not."""
+    if not Path("/proc/self/smaps_rollup").exists():
+        return 0
     total = 0
-    for number in family:
-        if "--type=renderer" in lines.get(number, ""):
+    for number, line in family(folder).items():
+        if "--type=renderer" in line:
             rollup = Path(f"/proc/{number}/smaps_rollup").read_text()
             total += 1024 * int(re.search(r"^Pss:\s+(\d+)", rollup, re.MULTILINE)[1])  # type: ignore[index]
     return total
+
+
+@contextmanager
+def slowed(folder: Path, times: int) -> Iterator[None]:
+    """Let the browser with a profile work only so many times more slowly: all its processes rest most of the time.
+
+    Unlike the throttling of a browser's developer tools, this meets workers too.
+    """
+    over = threading.Event()
+
+    def turns() -> None:
+        members: dict[int, str] = {}
+        for turn in itertools.count():
+            if turn % LOOK_AGAIN == 0:
+                members = family(folder)
+            _send(members, signal.SIGCONT)
+            if over.wait(WORKS):
+                return
+            _send(members, signal.SIGSTOP)
+            over.wait(WORKS * (times - 1))
+
+    thread = threading.Thread(target=turns)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+        _send(family(folder), signal.SIGCONT)
+
+
+def _send(members: Mapping[int, str], what: signal.Signals) -> None:
+    for number in members:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(number, what)

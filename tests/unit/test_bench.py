@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import os
+import subprocess
 import sys
 import time
 import urllib.request
@@ -115,6 +116,14 @@ def test_every_figure_has_a_control_to_change(bench: ModuleType) -> None:
     assert list(bench.CONTROLS) == list(bench.load_project(bench.CONFIGURATION).figures)
 
 
+def test_a_slowed_process_gets_its_share_of_the_time(bench: ModuleType, tmp_path: Path) -> None:
+    """Work that takes some processor time takes several times as long by the clock."""
+    code = "import sys, time; began = time.monotonic()\nwhile time.process_time() < 0.3: pass\nprint(time.monotonic() - began)"
+    with bench.slowed(tmp_path, 4):
+        done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
+    assert float(done.stdout) > 0.6
+
+
 def visited(bench: ModuleType, seconds: float) -> Any:
     marks = dict.fromkeys(("picture", "painted", "live", "answered"), seconds)
     return bench.Visited(marks, 2_000_000, 3_000_000, 20, 0.0)
@@ -124,8 +133,8 @@ def test_tables_show_medians_and_the_ratio(bench: ModuleType) -> None:
     ours = [visited(bench, seconds) for seconds in (1.0, 9.0, 2.0)]
     theirs = [visited(bench, seconds) for seconds in (20.0, 21.0, 90.0)]
     seen = {
-        "this site": {"first": ours, "second": ours},
-        "panel convert": {"first": theirs, "second": theirs, "slow": theirs},
+        "this site": {"first": ours, "second": ours, "weak": ours},
+        "panel convert": {"first": theirs, "second": theirs, "weak": theirs, "slow": theirs},
     }
     lines = list(bench.visits_table(seen))
     assert lines[0] == "| | this site | panel convert |"
