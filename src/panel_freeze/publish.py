@@ -129,8 +129,8 @@ def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "aut
     if parts.pictures:
         style += _heights(project, parts.pictures)
     sheet = shelf.put("site.css", style.encode())
-    page_script = settings.pop("page")
-    notice = shelf.put("notice.js", (RUNTIME / "notice.js").read_bytes())
+    page_script, imports = settings.pop("page"), settings.pop("imports")
+    notice, early = (shelf.put(name, (RUNTIME / name).read_bytes()) for name in ("notice.js", "early.js"))
     extras = _extras(parts, shelf)
     pictures = {name: _picture(name, parts, shelf) for name in project.figures}
 
@@ -152,6 +152,12 @@ def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "aut
             *(f'<link rel="stylesheet" href="{root}{path}">' for path in [*sheets, sheet]),
             '<link rel="icon" href="data:,">',
             f'<link rel="manifest" href="{root}manifest.webmanifest">',
+            *(
+                [f'<script src="{root}{early}" data-worker="{root}{settings["worker"]}"></script>']
+                if boot == "auto"
+                else []
+            ),
+            *(f'<link rel="modulepreload" href="{root}{path}">' for path in imports),
             f'<script src="{root}{notice}" defer></script>',
             f'<script type="application/json" id="site">{data}</script>',
             f'<script type="module" src="{root}{page_script}"></script>',
@@ -241,6 +247,7 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
         "boot": boot,
         "worker": modules["worker.js"],
         "page": modules["page.js"],
+        "imports": [path for name, path in modules.items() if f"'./{name}'" in _static_imports("page.js")],
         "scripts": scripts,
         "styles": dict(sorted(styles.items())),
         "parts": {**files, "libraries": libraries},
@@ -251,6 +258,12 @@ def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[s
         "environment": ENVIRONMENT,
         "figures": figures,
     }
+
+
+def _static_imports(module: str) -> str:
+    """Return the lines of a runtime module that import others before it runs."""
+    lines = (RUNTIME / module).read_text(encoding="utf-8").splitlines()
+    return "\n".join(line for line in lines if line.startswith("import "))
 
 
 def _first(parts: Parts) -> Files:

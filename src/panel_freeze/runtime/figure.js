@@ -45,8 +45,9 @@ export class Figure {
   /**
    * Draw a document where the picture is; the picture goes once the drawing is complete.
    * @param {any} json the document
+   * @param {(_: any) => void} [drawn] called before the drawing is complete: its plots come with the next frames
    */
-  async paint(json) {
+  async paint(json, drawn = () => {}) {
     const place = document.createElement('div');
     place.className = 'drawing';
     place.inert = true;
@@ -58,6 +59,7 @@ export class Figure {
       return [root.id, element.id];
     }));
     const views = await this.#draw(place, json, roots);
+    drawn(null);
     const doc = [...views.roots][0].model.document;
     await idle(doc);
     await frame();

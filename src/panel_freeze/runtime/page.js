@@ -53,25 +53,30 @@ function begin() {
 // Painting: BokehJS draws what the build saved, before Python is there.
 
 /**
- * One after the other, so that the first figure need not wait for the last; their documents come together.
+ * One after the other, so that the first figure need not wait for the last; their documents come together. Once the
+ * first is shown, no figure waits for the frames of the one before it.
  * @param {Figure[]} inTurn
  */
 async function paintInTurn(inTurn) {
   const texts = inTurn.map((figure) => fetchText(address(figure.settings.document)));
   for (const text of texts) text.catch(() => {}); // awaited below, in turn
-  for (const [i, figure] of inTurn.entries()) await paint(figure, texts[i]);
+  for (const [i, figure] of inTurn.entries()) {
+    await new Promise((next) => { paint(figure, texts[i], i ? next : undefined).then(next); });
+    await new Promise((next) => { setTimeout(next); }); // what the reader does comes in between
+  }
 }
 
 /**
  * @param {Figure} figure
  * @param {Promise<string>} [document] the build's document, as text
+ * @param {(_: any) => void} [drawn] called once it is drawn, before it is shown
  */
-async function paint(figure, document = fetchText(address(figure.settings.document))) {
+async function paint(figure, document = fetchText(address(figure.settings.document)), drawn) {
   if (figure.document || drawing.has(figure)) return;
   drawing.add(figure);
   try {
     const [text] = await Promise.all([document, loadBokeh()]);
-    await draw(figure, text);
+    await draw(figure, text, drawn);
     if (ready.has(figure.name)) goLive(figure);
   } catch (error) {
     const why = error instanceof DownloadError ? ` ${error.message}` : '';
@@ -84,9 +89,10 @@ async function paint(figure, document = fetchText(address(figure.settings.docume
 /**
  * @param {Figure} figure
  * @param {string} text a document, as JSON
+ * @param {(_: any) => void} [drawn]
  */
-async function draw(figure, text) {
-  await figure.paint(JSON.parse(localise(text)));
+async function draw(figure, text, drawn) {
+  await figure.paint(JSON.parse(localise(text)), drawn);
   nameControls(figure.stage);
 }
 /** @type {Set<Figure>} figures that are being drawn */
@@ -132,14 +138,12 @@ function startWorker() {
   clearTimeout(watchdog);
   ready.clear();
   queue.reset();
-  worker = new Worker(address(site.worker), { type: 'module', name: 'python' });
+  const early = /** @type {any} */ (window).earlyPython;
+  delete (/** @type {any} */ (window).earlyPython);
+  worker = /** @type {Worker} */ (early?.worker ?? new Worker(address(site.worker), { type: 'module', name: 'python' }));
   worker.onmessage = ({ data }) => receive(typeof data === 'string' ? JSON.parse(localise(data)) : data);
-  worker.onerror = (event) => {
-    event.preventDefault();
-    const details = `${event.message ?? ''} ${event.filename ?? ''}`.trim();
-    if (!cold) startAgainCold(details || 'the worker script failed');
-    else failed({ figure: null, reason: 'Python could not start: the worker script failed.', details });
-  };
+  worker.onerror = broke;
+  if (early?.error) return broke(early.error);
   worker.postMessage({
     kind: 'start',
     parts: addresses(site.parts),
@@ -149,6 +153,14 @@ function startWorker() {
     figures: [...figures.values()].map(({ settings: { name, module, number, root: id } }) => ({ name, module, number, root: id })),
   });
   progress.start();
+}
+
+/** @param {ErrorEvent} event an error that the worker's script has not caught */
+function broke(event) {
+  event.preventDefault();
+  const details = `${event.message ?? ''} ${event.filename ?? ''}`.trim();
+  if (!cold) startAgainCold(details || 'the worker script failed');
+  else failed({ figure: null, reason: 'Python could not start: the worker script failed.', details });
 }
 
 /**
