@@ -29,13 +29,13 @@ export function startsCold({ savesData, held }, bytes) {
  * Tell, while the memory is being fetched, whether to leave it and start cold: if the rest takes longer than to fetch
  * all that a cold start needs and to do its work.
  * @param {number} received bytes so far
- * @param {number} seconds since the first of them
+ * @param {{ bytes: number, seconds: number }} watched what came since Python has the line for itself
  * @param {Reader} reader
  * @param {Bytes} bytes
  */
-export function coldIsSooner(received, seconds, { weak }, bytes) {
-  if (seconds < WATCHED) return false;
-  const speed = received / seconds;
+export function coldIsSooner(received, watched, { weak }, bytes) {
+  if (watched.seconds < WATCHED) return false;
+  const speed = watched.bytes / watched.seconds;
   return (bytes.resumed - received) / speed > bytes.cold / speed + (weak ? WORK_WEAK : WORK);
 }
 

@@ -297,7 +297,8 @@ function describe(error) {
 const progress = {
   line: document.querySelector('.starting'),
   bytes: 0,
-  since: 0, // when the first bytes came, in milliseconds
+  since: 0, // when Python had the line for itself, in milliseconds, and what had come by then
+  before: 0,
   start() {
     this.bytes = 0;
     this.since = 0;
@@ -305,14 +306,17 @@ const progress = {
   },
   /** @param {number} bytes */
   add(bytes) {
-    this.since ||= performance.now();
     this.bytes += bytes;
-    const seconds = (performance.now() - this.since) / 1000;
-    if (!cold && wanted !== 'resumed' && coldIsSooner(this.bytes, seconds, reader(memory), site.bytes))
-      return startAgainCold('the line is slow');
+    if (!cold && wanted !== 'resumed' && page.Bokeh && this.slow()) return startAgainCold('the line is slow');
     const mega = (/** @type {number} */ n) => (n / 1e6).toFixed(1);
     const all = site.bytes[cold ? 'cold' : 'resumed'];
     this.say(`Python is starting … ${mega(Math.min(this.bytes, all))} of ${mega(all)} MB`);
+  },
+  slow() {
+    const now = performance.now();
+    if (!this.since) [this.since, this.before] = [now, this.bytes];
+    const watched = { bytes: this.bytes - this.before, seconds: (now - this.since) / 1000 };
+    return coldIsSooner(this.bytes, watched, reader(memory), site.bytes);
   },
   /** @param {string} text */
   say(text) {
