@@ -35,6 +35,7 @@ class Line:
 SLOW = Line(rate=20e6, round_trip=0.040)
 CHUNK = 16 * 1024  # bytes that the slow line takes at a time
 BUFFER = 0.030  # seconds of the line's work that may wait at its end
+PROMPT = 0.0005  # seconds in which what was waiting is read
 # How a connection may end: either side leaves, or serving stops.
 ENDS = (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError)
 
@@ -120,12 +121,14 @@ class _Direction:
         async def take() -> None:
             data = b"begin"
             while data:
+                asked = clock()
                 try:
                     data = await reader.read(CHUNK)
                 except ConnectionError:
                     data = b""
-                # Who comes late, since this machine was busy, makes up for it: a line has a buffer at its end.
-                self._free = max(self._free, clock() - BUFFER) + len(data) * 8 / self._line.rate
+                # What was waiting makes up for what this machine was late; what has just come finds the line as it is.
+                late = BUFFER if clock() - asked < PROMPT else 0.0
+                self._free = max(self._free, clock() - late) + len(data) * 8 / self._line.rate
                 arriving.put_nowait((self._free + self._line.round_trip / 2, data))
                 await asyncio.sleep(self._free - clock())
 

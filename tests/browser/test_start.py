@@ -26,7 +26,7 @@ LINES = [
     ({"weak": True}, 1.5, 1.5, 1.5, False),  # 1 MB/s: 12.5 s to go, or 8 + 6
     ({}, 5.0, 5.0, 5.0, False),
     ({}, 0.5, 0.5, 5.0, True),
-    ({}, 1.0, 0.0, 5.0, True),  # nothing comes any more
+    ({}, 1.0, 0.0, 5.0, False),  # nothing comes, and nothing else would
     ({}, 13.0, 0.1, 100.0, False),  # nearly there
 ]
 

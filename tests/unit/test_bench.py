@@ -118,10 +118,10 @@ def test_every_figure_has_a_control_to_change(bench: ModuleType) -> None:
 
 def test_a_slowed_process_gets_its_share_of_the_time(bench: ModuleType, tmp_path: Path) -> None:
     """Work that takes some processor time takes several times as long by the clock."""
-    code = "import sys, time; began = time.monotonic()\nwhile time.process_time() < 0.3: pass\nprint(time.monotonic() - began)"
+    code = "import sys, time; began = time.monotonic()\nwhile time.process_time() < 1: pass\nprint(time.monotonic() - began)"
     with bench.slowed(tmp_path, 4):
         done = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
-    assert float(done.stdout) > 0.6
+    assert float(done.stdout) > 2
 
 
 def visited(bench: ModuleType, seconds: float) -> Any:
