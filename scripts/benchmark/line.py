@@ -120,6 +120,7 @@ class _Direction:
 
         async def take() -> None:
             data = b"begin"
+            begun = False
             while data:
                 asked = clock()
                 try:
@@ -127,7 +128,8 @@ class _Direction:
                 except ConnectionError:
                     data = b""
                 # What was waiting makes up for what this machine was late; what has just come finds the line as it is.
-                late = BUFFER if clock() - asked < PROMPT else 0.0
+                late = BUFFER if begun and clock() - asked < PROMPT else 0.0
+                begun = True
                 self._free = max(self._free, clock() - late) + len(data) * 8 / self._line.rate
                 arriving.put_nowait((self._free + self._line.round_trip / 2, data))
                 await asyncio.sleep(self._free - clock())
