@@ -130,7 +130,7 @@ def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "aut
         style += _heights(project, parts.pictures)
     sheet = shelf.put("site.css", style.encode())
     page_script, imports = settings.pop("page"), settings.pop("imports")
-    notice, early = (shelf.put(name, (RUNTIME / name).read_bytes()) for name in ("notice.js", "early.js"))
+    first = shelf.put("first.js", (RUNTIME / "first.js").read_bytes())
     extras = _extras(parts, shelf)
     pictures = {name: _picture(name, parts, shelf) for name in project.figures}
 
@@ -147,18 +147,14 @@ def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "aut
         )
         known = {**settings, "scripts": [*settings["scripts"], *scripts], "root": root, "figures": chosen}
         data = json.dumps(known, separators=(",", ":")).replace("<", "\\u003c")
+        worker = f' data-worker="{root}{settings["worker"]}"' if boot == "auto" else ""
         lines = [
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             *(f'<link rel="stylesheet" href="{root}{path}">' for path in [*sheets, sheet]),
             '<link rel="icon" href="data:,">',
             f'<link rel="manifest" href="{root}manifest.webmanifest">',
-            *(
-                [f'<script src="{root}{early}" data-worker="{root}{settings["worker"]}"></script>']
-                if boot == "auto"
-                else []
-            ),
+            f'<script src="{root}{first}"{worker}></script>',
             *(f'<link rel="modulepreload" href="{root}{path}">' for path in imports),
-            f'<script src="{root}{notice}" defer></script>',
             f'<script type="application/json" id="site">{data}</script>',
             f'<script type="module" src="{root}{page_script}"></script>',
         ]

@@ -54,6 +54,28 @@ def test_missing_worker_is_told(visit, serve, faults):
 
 
 @pytest.mark.provokes(ANY_FAULT)
+@pytest.mark.parametrize("start", ["page.", "queue.", "figure."])
+@pytest.mark.parametrize("fault", ["missing", "page"])
+def test_missing_script_of_the_page_is_told(visit, serve, site, faults, start, fault):
+    faults[start] = fault
+    card = visit(serve(handler=faults.handler), wait="failed").figure("asymmetry")
+    expect(card.trouble).to_have_text(
+        re.compile(rf"The script {re.escape(name_of(site, 'page.'))}, or one that it needs")
+    )
+    expect(card.element.locator("picture img")).to_be_visible()
+    assert card.values()
+
+
+@pytest.mark.provokes(ANY_FAULT)
+@pytest.mark.parametrize("start", ["first.", "selftest.", "loading.", "site."])
+def test_figures_live_without_what_only_helps(visit, serve, faults, start):
+    faults[start] = "missing"
+    card = visit(serve(handler=faults.handler)).figure("asymmetry")
+    card.operate("radiogroup", "Mode", "Separate")
+    card.until(card.values, lambda values: values["score_error"] > 0, "separate matrices")
+
+
+@pytest.mark.provokes(ANY_FAULT)
 @pytest.mark.parametrize("start", ["pyodide.", "pyodide-asm."])
 def test_script_of_a_wrong_type_is_named_with_its_type(visit, serve, site, faults, start):
     faults[start] = "text"
