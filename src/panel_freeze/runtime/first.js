@@ -6,8 +6,8 @@
   let early;
 
   const reason = whyNot();
-  if (reason) tell(reason);
-  else if (script.dataset.worker) startWorker(script.dataset.worker);
+  if (reason) return tell(reason);
+  if (script.dataset.worker) startWorker(script.dataset.worker);
   // Events of elements do not bubble, but pass by on their way down.
   addEventListener('error', function (event) {
     const failed = event.target;
