@@ -190,7 +190,7 @@ class Card(pn.viewable.Viewer):
             pn.Row(*self.controls(), stylesheets=[FLOW], margin=0),
             self._notice,
             self._strip,
-            pn.Row(*self.panels(), stylesheets=[PANELS], margin=0),
+            one_look(pn.Row(*self.panels(), stylesheets=[PANELS], margin=0)),
             self._how,
             self._summary,
             stylesheets=[CARD],
@@ -214,6 +214,14 @@ def _html(style: str, text: str = "") -> Html:
 def html(text: str, style: str = PROSE) -> Html:
     """Return a piece of prose inside a card."""
     return _html(style, text)
+
+
+def one_look(panels: pn.Row) -> pn.Row:
+    """Give all glyphs the same look, selected, muted or not: BokehJS prepares each other look with every change."""
+    for pane in panels.select(pn.pane.Bokeh):
+        for renderer in pane.object.renderers:
+            renderer.update(selection_glyph=None, nonselection_glyph=None, muted_glyph=None)
+    return panels
 
 
 def panel(plot: pn.viewable.Viewable, caption: Html) -> pn.Column:

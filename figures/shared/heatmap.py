@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 
 import numpy as np
 import panel as pn
@@ -60,7 +61,7 @@ class Heatmap:
     ) -> None:
         self._select = select
         self._digits = digits
-        self._cells = ColumnDataSource({key: [] for key in ("x", "y", "colour", "text", "ink", "hatch", "how")})
+        self._cells = ColumnDataSource({key: [] for key in ("x", "y", "colour", "text", "ink", "how")})
         self._marks = ColumnDataSource({key: [] for key in ("x", "y", "width", "height", "line", "dash")})
         self.plot = figure(
             x_range=Range1d(0, 1),
@@ -78,15 +79,16 @@ class Heatmap:
             html_attributes={"role": "img", "aria-label": label},
         )
         self.plot.grid.visible = False
-        squares = self.plot.rect(
-            "x", "y", 0.95, 0.95, source=self._cells, fill_color="colour", line_color=None,
-            hatch_pattern="hatch", hatch_color="#5f5d58", hatch_alpha=0.7, hatch_scale=7, hatch_weight=1,
+        squares = self.plot.rect("x", "y", 0.95, 0.95, source=self._cells, fill_color="colour", line_color=None)
+        # One pattern for all: BokehJS makes a canvas for each one that stands in a column.
+        self._hatching = ColumnDataSource({"x": [], "y": []})
+        self.plot.rect(
+            "x", "y", 0.95, 0.95, source=self._hatching, fill_color=None, line_color=None,
+            hatch_pattern="right_diagonal_line", hatch_color="#5f5d58", hatch_alpha=0.7, hatch_scale=7, hatch_weight=1,
         )  # fmt: skip
-        squares.nonselection_glyph = None
-        squares.selection_glyph = None
         self.plot.text(
             "x", "y", "text", source=self._cells, text_color="ink", text_align="center", text_baseline="middle",
-            text_font_size="11.5px", text_font=value(FONT), nonselection_text_alpha=1,
+            text_font_size="11.5px", text_font=value(FONT),
         )  # fmt: skip
         outline = self.plot.rect(
             "x", "y", "width", "height", source=self._marks, fill_color=None, line_color="line",
@@ -130,15 +132,19 @@ class Heatmap:
         hidden = np.zeros(rows * columns, dtype=bool) if cells.masked is None else cells.masked.ravel()
         colours = [MASKED if off else colour for off, colour in zip(hidden, cells.colours, strict=True)]
         texts = cells.texts or [fixed(float(number), self._digits) for number in cells.matrix.ravel()]
+        x = [column + 0.5 for _ in range(rows) for column in range(columns)]
+        y = [row + 0.5 for row in range(rows) for _ in range(columns)]
         self._cells.data = {
-            "x": [column + 0.5 for _ in range(rows) for column in range(columns)],
-            "y": [row + 0.5 for row in range(rows) for _ in range(columns)],
+            "x": x,
+            "y": y,
             "colour": colours,
             "text": [cells.masked_text if off else text for off, text in zip(hidden, texts, strict=True)],
             "ink": text_on(colours),
-            "hatch": ["right_diagonal_line" if off else " " for off in hidden],
             "how": cells.how,
         }
+        hatching = {"x": list(compress(x, hidden)), "y": list(compress(y, hidden))}
+        if hatching != self._hatching.data:
+            self._hatching.data = hatching
         self._marks.data = marks(
             [] if selected is None else [(*selected, 1, 1)], [*self._mirror(selected, mirror), *sources]
         )
