@@ -123,9 +123,10 @@ class Cost(Card):
     def _work_panel(self) -> None:
         self._work = Chart(
             "Multiply-adds of one layer, the linear and the quadratic part, against length; both axes logarithmic",
-            x=(SHORTEST / 1.2, LONGEST * 1.2), y=(1e5, 1e17), log="xy", x_label="n, tokens", min_border_right=12, y_label="multiply-adds",
+            x=(SHORTEST / 1.2, LONGEST * 1.2), y=(1e5, 1e17), log="xy", x_label="n, tokens", y_label="multiply-adds",
             x_ticks={64: "64", 1024: "1,024", 16_384: "16,384", LONGEST: "2²⁰"},
             y_ticks={10.0**e: power_of_ten(e) for e in range(6, 18, 2)}, height="calc(100cqi - 8px)",
+            min_border_right=12,
         )  # fmt: skip
         self._crossings = [self._work.rule(1, across="height", dash=dash) for dash in ("dotted", "dashed")]
         self._work_lines = {
@@ -139,9 +140,10 @@ class Cost(Card):
     def _mask_panel(self) -> None:
         self._mask = Chart(
             "Share of the score cells that the causal mask throws away, against length on a logarithmic axis",
-            x=(0.8, LONGEST * 1.2), y=(0, 0.55), log="x", x_label="n, tokens", min_border_right=12, y_label="share thrown away",
+            x=(0.8, LONGEST * 1.2), y=(0, 0.55), log="x", x_label="n, tokens", y_label="share thrown away",
             x_ticks={1: "1", 64: "64", 4096: "4,096", LONGEST: "2²⁰"},
             y_ticks={i / 10: f"{10 * i} %" for i in range(6)}, height="calc(100cqi - 8px)",
+            min_border_right=12,
         )  # fmt: skip
         self._mask.rule(0.5, dash="dashed")
         lengths = 2 ** np.linspace(0, 20, 161)
