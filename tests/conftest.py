@@ -390,6 +390,7 @@ class Visit:
             said = self.page.locator(".trouble").all_text_contents()
             expect(self.page.locator("html"), f"the page says {said}").to_have_attribute("data-figures", wait)
         elif wait:
+            self.page.wait_for_load_state("domcontentloaded")  # until then not all figures are there
             for element in self.page.locator("figure[data-figure]").all():
                 expect(element).to_have_attribute("data-state", wait)
 

@@ -147,14 +147,14 @@ def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "aut
         )
         known = {**settings, "scripts": [*settings["scripts"], *scripts], "root": root, "figures": chosen}
         data = json.dumps(known, separators=(",", ":")).replace("<", "\\u003c")
+        modules = " ".join(f"{root}{path}" for path in imports)
         worker = f' data-worker="{root}{settings["worker"]}"' if boot == "auto" else ""
         lines = [
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             *(f'<link rel="stylesheet" href="{root}{path}">' for path in [*sheets, sheet]),
             '<link rel="icon" href="data:,">',
             f'<link rel="manifest" href="{root}manifest.webmanifest">',
-            f'<script src="{root}{first}"{worker}></script>',
-            *(f'<link rel="modulepreload" href="{root}{path}">' for path in imports),
+            f'<script src="{root}{first}" data-modules="{modules}"{worker}></script>',
             f'<script type="application/json" id="site">{data}</script>',
             f'<script type="module" src="{root}{page_script}"></script>',
         ]

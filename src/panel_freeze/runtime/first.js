@@ -8,6 +8,10 @@
   const reason = whyNot();
   if (reason) return tell(reason);
   if (script.dataset.worker) startWorker(script.dataset.worker);
+  // What the page's own script will import; not asked for in the page's head, since readers may have scripts off.
+  (script.dataset.modules || '').split(' ').filter(Boolean).forEach(function (address) {
+    document.head.append(Object.assign(document.createElement('link'), { rel: 'modulepreload', href: address }));
+  });
   // Events of elements do not bubble, but pass by on their way down.
   addEventListener('error', function (event) {
     const failed = event.target;
