@@ -55,7 +55,12 @@ export async function open(url, onBytes = () => {}) {
  * @returns {Promise<Uint8Array>}
  */
 export async function bytes(url, onBytes) {
-  return new Uint8Array(await new Response(await open(url, onBytes)).arrayBuffer());
+  const body = await open(url, onBytes);
+  try {
+    return new Uint8Array(await new Response(body).arrayBuffer());
+  } catch (error) { // which may or may not be the one that the body ended with
+    throw error instanceof DownloadError ? error : cut('file', nameOf(url), error);
+  }
 }
 
 /**
