@@ -120,18 +120,6 @@ def test_every_link_that_sets_a_figure_promises_something():
     assert {ordered(link) for link in links} == PROMISES.keys()
 
 
-@pytest.fixture(scope="module")
-def reader(new_reader):
-    """One reader for this whole file, whose page stays open."""
-    return new_reader()
-
-
-@pytest.fixture(scope="module")
-def shared(reader, address):
-    """A live page."""
-    return reader(address)
-
-
 def expected(numbers, promise):
     """Return the value that is promised, and its tolerance."""
     if isinstance(promise, Near):

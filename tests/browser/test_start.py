@@ -83,10 +83,12 @@ def test_storage_that_is_refused_changes_nothing(visit, address):
     expect(page.locator("html")).to_have_attribute("data-boot", "resumed")
 
 
-def test_a_line_that_turns_out_to_be_slow(visit, address):
-    # To a clock that runs a thousand times as fast, any line is slow.
+def test_a_line_that_turns_out_to_be_slow(visit, serve, faults):
+    # To a clock that runs a thousand times as fast, any line is slow; the memory comes once the line is looked at.
+    faults["memory-"] = "held"
     hurry = "const now = performance.now.bind(performance); performance.now = () => 1000 * now();"
-    page = visit(address, init=hurry).page
+    page = visit(serve(handler=faults.handler), init=hurry, wait="painted").page
+    faults.mend()
     expect(page.locator("html")).to_have_attribute("data-boot", "cold")
     expect(page.locator("html")).to_have_attribute("data-fallback", "the line is slow")
 

@@ -21,8 +21,9 @@ const ready = new Set();
 /** @type {Worker | null} */
 let worker = null;
 const memory = site.snapshots.other?.url ?? '';
+const known = reader(memory);
 /** Whether Python starts from its parts, though a saved memory is there. */
-let cold = startsCold(reader(memory), site.bytes);
+let cold = startsCold(known, site.bytes);
 const wanted = new URLSearchParams(location.search).get('boot');
 if (wanted === 'cold' || wanted === 'resumed') cold = wanted === 'cold';
 /** @type {Set<string>} figures whose Python was lost after they had answered */
@@ -316,7 +317,7 @@ const progress = {
     const now = performance.now();
     if (!this.since) [this.since, this.before] = [now, this.bytes];
     const watched = { bytes: this.bytes - this.before, seconds: (now - this.since) / 1000 };
-    return coldIsSooner(this.bytes, watched, reader(memory), site.bytes);
+    return coldIsSooner(this.bytes, watched, known, site.bytes);
   },
   /** @param {string} text */
   say(text) {
