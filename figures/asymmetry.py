@@ -19,7 +19,7 @@ from figures.shared.card import Card, Table, html, panel, scale
 from figures.shared.controls import number, segmented
 from figures.shared.heatmap import Block, Cells, Heatmap, Strip
 from figures.shared.palette import diverging, sequential
-from figures.shared.readouts import Readout, fixed, numbers
+from figures.shared.readouts import Readout, fixed, numbers, products
 from figures.shared.selection import row_and_column
 from figures.shared.state import FigureState
 
@@ -69,6 +69,18 @@ class Result(NamedTuple):
     divisor: float
     weights: np.ndarray  # (n, n)
     z: np.ndarray  # (n, d_out)
+
+    @property
+    def root(self) -> str:
+        """The divisor as it is written."""
+        return "1" if self.divisor == 1 else f"√{D_K}"
+
+
+class Hows(NamedTuple):
+    """How each entry is computed, in numbers, ending in its value."""
+
+    scores: list[list[str]]
+    weights: list[list[str]]
 
 
 def forward(state: State) -> Result:
@@ -151,6 +163,13 @@ class Asymmetry(Card):
 
     def compute(self) -> None:
         self.result = forward(self.state)
+        self._explained: Hows | None = None
+
+    @property
+    def _hows(self) -> Hows:
+        """How the entries of the result are computed: worked out when it is wanted, after the readouts."""
+        self._explained = self._explained or explain(self.result)
+        return self._explained
 
     def readouts(self) -> list[Readout]:
         r = self.result
@@ -187,7 +206,7 @@ class Asymmetry(Card):
             i, j = divmod(int(np.abs(r.weights - r.weights.T).argmax()), len(TOKENS))
             joint = "the weights are not: they differ" if error == 0 else "the weights differ"
             weighed = f"{joint} by up to {fixed(weight_error)}, at {TOKENS[i]} and {TOKENS[j]}"
-        return f"{self._said()}, divided by {self._root}: the scores {scored}; {weighed}."
+        return f"{self._said()}, divided by {self.result.root}: the scores {scored}; {weighed}."
 
     def _said(self) -> str:
         if self.state.relation == "identity":
@@ -201,17 +220,11 @@ class Asymmetry(Card):
         }[self.state.mode]
 
     def explanation(self) -> str:
-        r = self.result
         i, j = self._cell
-        row, column = TOKENS[i], TOKENS[j]
-        terms = " + ".join(f"{fixed(float(a), 3)}·{fixed(float(b), 3)}" for a, b in zip(r.q[i], r.k[j], strict=True))
-        total = float(np.exp(r.omega[i] / r.divisor).sum())
-        q, k = ("x", "x") if r.projections is None else ("q", "k")
-        score = fixed(float(r.omega[i, j]))
+        q, k = ("x", "x") if self.result.projections is None else ("q", "k")
         return (
-            f'<div class="how"><b class="q">{q}({escape(row)})</b> · <b class="k">{k}({escape(column)})</b> = {terms}'
-            f" = {score}<br>"
-            f"weight = exp({score} / {self._root}) / {fixed(total)} = {fixed(float(r.weights[i, j]))}</div>"
+            f'<div class="how"><b class="q">{q}({escape(TOKENS[i])})</b> · <b class="k">{k}({escape(TOKENS[j])})</b> '
+            f"= {self._hows.scores[i][j]}<br>weight = {self._hows.weights[i][j]}</div>"
         )
 
     def tables(self) -> list[Table]:
@@ -230,66 +243,88 @@ class Asymmetry(Card):
         name, matrix, limits = ("A", r.weights, SCALES["A"]) if weights else ("Ω", r.omega, SCALES["Ω"])
         gap = matrix - matrix.T
         limit = DIFFERENCES[self.state.show]
-        self._map.draw(Cells(matrix, sequential(matrix, *limits), self._hows(name, matrix)), (i, j), mirror=True)
-        self._difference.draw(
-            Cells(gap, diverging(gap, limit), self._hows(f"{name} − {name}ᵀ", gap)), (i, j), mirror=True
-        )
+        made = self._hows.weights if weights else self._hows.scores
+        apart = [
+            [f"{fixed(float(one))} − {fixed(float(other))}" for one, other in zip(row, column, strict=True)]
+            for row, column in zip(matrix, matrix.T, strict=True)
+        ]
+        hows, apart_hows = _named(name, made), _named(f"{name} − {name}ᵀ", _with_results(apart, gap))
+        self._map.draw(Cells(matrix, sequential(matrix, *limits), hows), (i, j), mirror=True)
+        self._difference.draw(Cells(gap, diverging(gap, limit), apart_hows), (i, j), mirror=True)
         self._draw_pipeline()
         title = "Weights A" if weights else "Raw scores Ω"
         low, high = limits
         self._map_caption.object = (
             f'<div class="caption"><b>{title}</b>, 6 × 6: rows are queries, columns keys'
             f"{scale('', sequential(np.linspace(low, high, 9), low, high), f'{low:g}', f'{high:g}')}</div>"
+            + self.explanation()
         )
         self._difference_caption.object = (
             f'<div class="caption"><b>{name} − {name}ᵀ</b>, 6 × 6: what the mirror image does not share'
             f"{scale('', diverging(np.linspace(-limit, limit, 9), limit), f'−{limit:g}', f'{limit:g}')}</div>"
         )
-        self._pipeline_caption.object = (
-            '<div class="caption"><b>From X to Z</b>: '
-            + ("the inputs play all three parts" if r.projections is None else "Q = X W_q, K = X W_k, V = X W_v")
-            + f", Ω = {'X Xᵀ' if r.projections is None else 'Q Kᵀ'}, A = softmax(Ω / {self._root}), "
-            f"Z = A {'X' if r.projections is None else 'V'}</div>"
+        first, last = ["Ω = X Xᵀ"], "Z = A X"
+        if r.projections is not None:
+            first, last = ["Q = X W_q", "K = X W_k", "V = X W_v", "Ω = Q Kᵀ"], "Z = A V"
+        equations = ", ".join(
+            f'<span class="whole">{equation}</span>' for equation in (*first, f"A = softmax(Ω / {r.root})", last)
         )
+        played = "the inputs play all three parts, " if r.projections is None else ""
+        self._pipeline_caption.object = f'<div class="caption"><b>From X to Z</b>: {played}{equations}</div>'
 
     def _draw_pipeline(self) -> None:
         r = self.result
         i, j = self._cell
-        blocks = {"X": _block("X", r.x, SCALES["X"])}
+        blocks = {"X": _block("X", r.x, SCALES["X"], _values(r.x))}
         marked = [("Ω", i, j, 1, 1), ("A", i, j, 1, 1)]
         if r.projections is not None:
             for letter, weight, product in zip("qkv", r.projections, (r.q, r.k, r.v), strict=True):
-                blocks[f"W_{letter}"] = _block(f"W_{letter}", weight, SCALES["W"])
-                blocks[letter.upper()] = _block(letter.upper(), product, SCALES["QKV"])
+                blocks[f"W_{letter}"] = _block(f"W_{letter}", weight, SCALES["W"], _values(weight))
+                sums = _with_results(products(r.x, weight), product)
+                blocks[letter.upper()] = _block(letter.upper(), product, SCALES["QKV"], sums)
             marked += [("Q", i, 0, 1, D_K), ("K", j, 0, 1, D_K)]
         else:
             width = r.x.shape[1]
             marked += [("X", i, 0, 1, width), ("X", j, 0, 1, width)]
+        averages = _with_results(products(r.weights, r.v), r.z)
         blocks |= {
-            "Ω": _block("Ω", r.omega, SCALES["Ω"]),
-            "A": _block("A", r.weights, SCALES["A"]),
-            "Z": _block("Z", r.z, SCALES["X"] if r.projections is None else SCALES["QKV"]),
+            "Ω": _block("Ω", r.omega, SCALES["Ω"], self._hows.scores),
+            "A": _block("A", r.weights, SCALES["A"], self._hows.weights),
+            "Z": _block("Z", r.z, SCALES["X"] if r.projections is None else SCALES["QKV"], averages),
         }
         self._strip_plot.draw(blocks, marked)
 
-    @property
-    def _root(self) -> str:
-        return "√2" if self.state.divisor == "sqrt" else "1"
 
-    def _hows(self, name: str, matrix: np.ndarray) -> list[str]:
-        return [
-            f"{name}[{row}, {column}] = {fixed(float(matrix[i, j]))}"
-            for i, row in enumerate(TOKENS)
-            for j, column in enumerate(TOKENS)
-        ]
-
-
-def _block(name: str, matrix: np.ndarray, limits: tuple[float, float]) -> Block:
-    hows = [
-        f"{name}[{i + 1}, {j + 1}] = {fixed(float(value))}"
-        for i, row in enumerate(matrix)
-        for j, value in enumerate(row)
+def explain(r: Result) -> Hows:
+    """Return how each score and each weight is computed, in numbers."""
+    totals = np.exp(r.omega / r.divisor).sum(axis=1)
+    quotients = [
+        [f"exp({fixed(float(score))} / {r.root}) / {fixed(float(total))}" for score in row]
+        for row, total in zip(r.omega, totals, strict=True)
     ]
+    return Hows(_with_results(products(r.q, r.k.T), r.omega), _with_results(quotients, r.weights))
+
+
+def _named(name: str, texts: list[list[str]]) -> list[str]:
+    return [
+        f"{name}[{TOKENS[i]}, {TOKENS[j]}] = {text}" for i, row in enumerate(texts) for j, text in enumerate(row)
+    ]  # fmt: skip
+
+
+def _values(matrix: np.ndarray) -> list[list[str]]:
+    return [[fixed(float(value)) for value in row] for row in matrix]
+
+
+def _with_results(texts: list[list[str]], matrix: np.ndarray) -> list[list[str]]:
+    """Return each text followed by the entry it results in."""
+    return [
+        [f"{text} = {value}" for text, value in zip(*rows, strict=True)]
+        for rows in zip(texts, _values(matrix), strict=True)
+    ]
+
+
+def _block(name: str, matrix: np.ndarray, limits: tuple[float, float], texts: list[list[str]]) -> Block:
+    hows = [f"{name}[{i}, {j}] = {text}" for i, row in enumerate(texts, 1) for j, text in enumerate(row, 1)]
     return Block(name, (matrix.shape[0], matrix.shape[1]), sequential(matrix, *limits), hows)
 
 

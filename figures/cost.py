@@ -203,7 +203,7 @@ class Cost(Card):
             f"{compared} the three projections; the mask throws {_percent(self.cost.masked_share)} of the cells away."
         )
 
-    def explanation(self) -> str:
+    def remark(self) -> str:
         s = self.state
         size = "80 · 2³⁰" if s.card == "80GiB" else f"{self.card_bytes // 10**9} · 10⁹"
         needed = _many(self.cards, "card")

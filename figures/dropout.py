@@ -292,6 +292,10 @@ class Dropout(Card):
         )
 
     def explanation(self) -> str:
+        row, column = (escape(TOKENS[place]) for place in self._cell)
+        return f'<div class="how">{row} → {column}<br>{self._how_cell(*self._cell)}</div>'
+
+    def remark(self) -> str:
         return f'<p class="line muted">{self._how_row_1()}</p>'
 
     def _how_cell(self, i: int, j: int) -> str:
@@ -360,10 +364,8 @@ class Dropout(Card):
             heatmap.draw(cells, self._cell)
         key = scale("", sequential(np.linspace(*SHOWN, 9), *SHOWN), *(f"{end:g}" for end in SHOWN))
         self._before_caption.object = _caption(f"<b>Causal weights</b>, 6 × 6: every row sums to 1{key}")
-        row, column = (escape(TOKENS[place]) for place in self._cell)
         self._after_caption.object = (
-            _caption(f"<b>After this draw</b>, 6 × 6: {self._drawn()}{key}")
-            + f'<div class="how">{row} → {column}<br>{self._how_cell(*self._cell)}</div>'
+            _caption(f"<b>After this draw</b>, 6 × 6: {self._drawn()}{key}") + self.explanation()
         )
 
     def _drawn(self) -> str:

@@ -11,14 +11,15 @@ import numpy as np
 import panel as pn
 import param
 
-from attention_core.book import EMBEDDINGS
+from attention_core.book import EMBEDDINGS, TOKENS
 from attention_core.heads import Step, attention, head_columns, parameter_count, shape_trace
 from attention_core.projections import Projections, project
 from attention_core.torch_random import TorchGenerator
 from figures.shared.boxes import STRIPES, nested_boxes
 from figures.shared.card import Card, Table, html, panel
 from figures.shared.controls import choice, number, segmented
-from figures.shared.readouts import Readout, fixed, numbers
+from figures.shared.readouts import Readout, fixed, numbers, products
+from figures.shared.selection import offer, row_and_column, withhold
 from figures.shared.state import FigureState, Unusable
 from figures.shared.stepper import Stepper
 from figures.shared.stripes import Block, Stripes, head_colour
@@ -114,13 +115,14 @@ td { padding: 1px 14px 1px 0; }
 
 
 class State(FigureState):
-    """What the reader can set; each parameter is a key of the query string."""
+    """What the reader can set; each parameter but the cell is a key of the query string."""
 
     preset = param.Selector(default="toy", objects=list(PRESETS))
     kind = param.Selector(default="split", objects=list(KINDS))
     heads = param.Integer(default=None, allow_None=True, bounds=(1, WIDEST), precedence=1, doc="None: the preset's.")
     head = param.Integer(default=1, bounds=(1, WIDEST), precedence=2)
     line = param.Integer(default=1, bounds=(1, MOST_LINES), precedence=2)
+    cell = param.NumericTuple(default=(2, 1), length=2, precedence=-1, doc="Of the product X W_q; not in a link.")
 
     def __init__(self, **params: Any) -> None:
         super().__init__(**params)
@@ -170,12 +172,15 @@ class State(FigureState):
         if changed or heads is None or heads == own.num_heads or own.d_out % heads:
             heads = None
         most = heads or own.num_heads
-        self.param.update(heads=heads, head=min(self.head, most), line=min(self.line, self.lines))
+        row, column = self.cell
+        cell = (min(row, own.n), min(column, own.d_out))
+        self.param.update(heads=heads, head=min(self.head, most), line=min(self.line, self.lines), cell=cell)
 
 
 class Proof(NamedTuple):
     """Numbers of a small layer: all heads from one matrix, and each head from its own."""
 
+    x: np.ndarray  # (n, d_in), the inputs of the first sequence
     projections: Projections  # (d_in, d_out)
     queries: np.ndarray  # (n, d_out), of the first sequence
     own_queries: list[np.ndarray]  # (n, head_dim), one for each head
@@ -208,7 +213,7 @@ def prove(x: np.ndarray, projections: Projections, num_heads: int) -> Proof:
         own_queries.append(alone[0][0])
         pairs = zip((*alone, own_context), (*whole, context), strict=True)
         differences += [np.abs(own - sliced[..., columns]).max() for own, sliced in pairs]
-    return Proof(projections, whole[0][0], own_queries, float(max(differences)))
+    return Proof(x[0], projections, whole[0][0], own_queries, float(max(differences)))
 
 
 class Heads(Card):
@@ -235,18 +240,21 @@ class Heads(Card):
         self._offer_heads()
         self._head = number(p.head, "Head shown")
         self._line = Stepper(p.line, "Line")
+        self._cell_controls = row_and_column(self.state, *self._sides)
         return [
             segmented(p.preset, "Preset", {"Toy": "toy", "Small": "small", "GPT-2": "gpt2", "GPT-2 XL": "gpt2-xl"}),
             segmented(p.kind, "Class", {"Split": "split", "Wrapper": "wrapper"}),
             self._heads,
             self._head,
             self._line.view,
+            self._cell_controls,
         ]
 
     def panels(self) -> list[Any]:
         self._stripes = Stripes(
             "The query projection above its product with the inputs, both cut into one stripe for each head",
             "var(--page-query, #0072B2)",
+            self._point,
         )
         self._stripes_caption = html("")
         self._trace, self._boxes = html("", PROSE + TRACE), html("", PROSE + BOXES)
@@ -262,6 +270,17 @@ class Heads(Card):
     def compute(self) -> None:
         self.trace: list[Step] = shape_trace(*self.state.sizes, kind=self.state.kind)
         self.proof = prove(*layer(self.state.preset), self.state.sizes.num_heads) if self._has_numbers else None
+
+    @property
+    def _sides(self) -> tuple[list[str], list[str]]:
+        """The names along the sides of the product X W_q."""
+        s = self.state.sizes
+        rows = list(TOKENS) if self.state.preset == "toy" else [str(i + 1) for i in range(s.n)]
+        return rows, [str(i + 1) for i in range(s.d_out)]
+
+    def _point(self, matrix: int, row: int, column: int) -> None:
+        """Select a number of the product, or the column of the projection that was pointed at."""
+        self._select(row if matrix == 1 else self._cell[0], column)
 
     @property
     def _has_numbers(self) -> bool:
@@ -327,6 +346,18 @@ class Heads(Card):
             f"Line {self.state.line} of {self.state.lines} makes the shape {_shape(self._step.shape)}."
         )
 
+    def explanation(self) -> str:
+        if self.proof is None:
+            return '<div class="how">At this size no numbers are formed.</div>'
+        i, j = self._cell
+        token, head = escape(self._sides[0][i]), j // self.state.sizes.head_dim + 1
+        terms = products(self.proof.x[[i]], self.proof.projections.query[:, [j]])[0][0]
+        return (
+            f'<div class="how"><b class="q">q({token})</b>, column {j + 1}, in the stripe of head {head}<br>'
+            f'= x({token}) · <b class="q">column {j + 1} of W_q</b><br>'
+            f"= {terms}<br>= {fixed(float(self.proof.queries[i, j]))}</div>"
+        )
+
     def static_html(self) -> str:
         """Return the figure's numbers as plain HTML, with the whole trace."""
         return super().static_html() + _trace_html(self.trace, self.state.line)
@@ -346,14 +377,32 @@ class Heads(Card):
         s = self.state.sizes
         self._head.high = s.num_heads
         self._line.end_at(self.state.lines)
-        weights, queries = (self.proof.projections.query, self.proof.queries) if self.proof else (None, None)
-        blocks = (Block("W_q", s.d_in, weights), Block("X W_q", s.n, queries))
-        self._stripes.draw(blocks, s.d_out, s.num_heads, self.state.head - 1, apart=not self._split)
-        self._stripes_caption.object = self._about_stripes()
+        self._offer_cells()
+        self._stripes.draw(self._blocks(), s.d_out, s.num_heads, self.state.head - 1, self._cell, apart=not self._split)
+        self._stripes_caption.object = self._about_stripes() + self.explanation()
         self._trace.object = _trace_html(self.trace, self.state.line)
         self._boxes.object = self._nested()
         self._proof.object = self._about_proof()
         self._traps.object = self._about_traps()
+
+    def _offer_cells(self) -> None:
+        """Offer the rows and columns of the product, where it has numbers."""
+        if self.proof is None:
+            withhold(self._cell_controls)
+        else:
+            offer(self._cell_controls, self.state.cell, *self._sides)
+
+    def _blocks(self) -> tuple[Block, Block]:
+        s, proof = self.state.sizes, self.proof
+        if proof is None:
+            return Block("W_q", s.d_in), Block("X W_q", s.n)
+        weights = proof.projections.query
+        drawn = [[fixed(float(weight)) for weight in row] for row in weights]
+        computed = [
+            [f"{terms} = {fixed(float(query))}" for terms, query in zip(*rows, strict=True)]
+            for rows in zip(products(proof.x, weights), proof.queries, strict=True)
+        ]
+        return Block("W_q", s.d_in, weights, drawn), Block("X W_q", s.n, proof.queries, computed)
 
     def _offer_heads(self, *_: Any) -> None:
         """Offer the divisors of the width; options and value in one change, since a list refuses other values."""
@@ -372,7 +421,7 @@ class Heads(Card):
         which = "One matrix for all heads" if self._split else "A matrix for each head, head_dim columns wide"
         return (
             f'<div class="caption"><b>{which}</b>, and its product’s columns in the same colours; keys and values '
-            f"alike. Head {head:,} of {s.num_heads:,} (outlined) owns {owned}: {stored} of torch’s stored weight.</div>"
+            f"alike. Head {head:,} of {s.num_heads:,} (framed) owns {owned}: {stored} of torch’s stored weight.</div>"
         )
 
     def _nested(self) -> str:

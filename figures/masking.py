@@ -255,7 +255,7 @@ class Masking(Card):
         else:
             self._draw_mask()
         self._note.object = f'<p class="line">{self._what_to_see()}</p>'
-        self._words.object = self._how_the_cell() + self._how_it_cancels()
+        self._words.object = self.explanation() + self._how_it_cancels()
         self._softmax.object = _softmax_table(self.state.vector)
         self._entry.show()
 
@@ -371,7 +371,7 @@ class Masking(Card):
 
     # What is said around them.
 
-    def _how_the_cell(self) -> str:
+    def explanation(self) -> str:
         row, column = (escape(TOKENS[i]) for i in self._cell)
         naive, efficient = escape(self._how_naive(*self._cell)), escape(self._how_efficient(*self._cell))
         return (

@@ -396,6 +396,10 @@ class Scaling(Card):
         )
 
     def explanation(self) -> str:
+        left, *right = self._how_entry(*self._cell).split(" = ")
+        return f'<div class="how">{"<br>= ".join([f"{left} = {right[0]}", *right[1:]])}</div>'
+
+    def remark(self) -> str:
         divisor = DIVISORS[self.state.divisor]
         by = divisor if self.state.divisor == "one" else f"{divisor} = {self.divisor:.4g}"
         entry = float(largest_jacobian_entry(self.scores / self.divisor))
@@ -470,11 +474,9 @@ class Scaling(Card):
         texts = [_short(float(entry)) if n <= 6 else "" for entry in self.jacobian.ravel()]
         self._jacobian.draw(Cells(self.jacobian, diverging(self.jacobian, LARGEST), hows, texts=texts), self._cell)
         key = scale("", diverging(np.linspace(-LARGEST, LARGEST, 9), LARGEST), "−0.25", "0.25")
-        left, *right = self._how_entry(*self._cell).split(" = ")
-        how = "<br>= ".join([f"{left} = {right[0]}", *right[1:]])
         self._jacobian_caption.object = (
             _caption(f"<b>Its Jacobian</b>, {n} × {n}: how weight i answers to score j, p_i (δ_ij − p_j){key}")
-            + f'<div class="how">{how}</div>'
+            + self.explanation()
         )
 
     def _draw_curves(self) -> None:

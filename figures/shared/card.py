@@ -14,7 +14,7 @@ import param
 from figures.shared.controls import Button, button
 from figures.shared.readouts import Readout, fixed, plain, strip
 from figures.shared.state import FigureState
-from figures.shared.styles import CARD, CHIP, CHIPS, CONTROL, FLOW, HEADER, PANEL, PANELS, PROSE, READOUTS
+from figures.shared.styles import CARD, CHIP, CHIPS, CONTROL, FLOW, HEADER, PANEL, PANELS, PROSE, READOUTS, UNSEEN
 
 
 class Table(NamedTuple):
@@ -30,7 +30,7 @@ class Card(pn.viewable.Viewer):
     """A figure as the reader meets it: title, scenes, controls, readouts, panels, one sentence of result.
 
     A subclass sets the class attributes, builds `controls()` and `panels()` once, and says what follows
-    from the state: `readouts()`, `summary()`, `explanation()`, `tables()`, and `draw()` for the plots.
+    from the state: `readouts()`, `summary()`, `explanation()`, `remark()`, `tables()`, and `draw()` for the plots.
 
     On a change of state the readouts are set first and the plots on the next tick, so that the numbers
     reach the page in a message of their own.
@@ -49,10 +49,12 @@ class Card(pn.viewable.Viewer):
         self.state = self.state_class()
         self._shown: list[Readout] = []
         self._drawing = False
+        self._pointed = False  # whether nothing but the selected cell has changed
         self._notice = _html(PROSE)
         self._strip = _html(READOUTS)
-        self._how = _html(PROSE)
+        self._remark = _html(PROSE)
         self._summary = _html(PROSE)
+        self._spoken = _html(UNSEEN)
         self._chips = {name: self._chip(name) for name in self.scenes}
         self.compute()
         self._view = self._layout()
@@ -82,7 +84,11 @@ class Card(pn.viewable.Viewer):
         raise NotImplementedError
 
     def explanation(self) -> str:
-        """Return, as HTML, how the selected cell is computed."""
+        """Return, as HTML, how the selected cell is computed; the figure shows it beside its cells."""
+        return ""
+
+    def remark(self) -> str:
+        """Return, as HTML, what stands below the panels."""
         return ""
 
     def tables(self) -> list[Table]:
@@ -124,7 +130,8 @@ class Card(pn.viewable.Viewer):
 
     # How a change travels.
 
-    def _changed(self, *_: Any) -> None:
+    def _changed(self, *events: param.parameterized.Event) -> None:
+        self._pointed = {event.name for event in events} == {"cell"} and (self._pointed or not self._drawing)
         self.compute()
         self._tell()
         self.query = self.state.query()
@@ -145,8 +152,10 @@ class Card(pn.viewable.Viewer):
     def _paint(self) -> None:
         self._drawing = False
         self.draw()
-        self._how.object = self.explanation()
+        self._remark.object = self.remark()
         self._summary.object = f'<p class="line">{escape(self.summary())}</p>'
+        # The sentence of result says nothing of the cell; who cannot see it being outlined hears how it is computed.
+        self._spoken.object = self.explanation() if self._pointed else ""
         for name, chip in self._chips.items():
             chip.pressed = self._in_scene(name)
 
@@ -184,6 +193,7 @@ class Card(pn.viewable.Viewer):
             f'<p class="prompt">{escape(self.prompt)}</p>',
         )
         self._summary.html_attributes = {"role": "status"}
+        self._spoken.html_attributes = {"aria-live": "polite"}
         return pn.Column(
             header,
             pn.Row(*self._chips.values(), stylesheets=[CHIPS], margin=0),
@@ -191,8 +201,9 @@ class Card(pn.viewable.Viewer):
             self._notice,
             self._strip,
             one_look(pn.Row(*self.panels(), stylesheets=[PANELS], margin=0)),
-            self._how,
+            self._remark,
             self._summary,
+            self._spoken,
             stylesheets=[CARD],
             margin=0,
             sizing_mode="stretch_width",

@@ -12,7 +12,7 @@ from bokeh.core.properties import value
 from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Label, Range1d, TapTool
 from bokeh.plotting import figure
 
-from figures.shared.palette import MASKED, PAPER, SELECTED, text_on
+from figures.shared.palette import FRAME, MASKED, PAPER, SELECTED, text_on
 from figures.shared.readouts import fixed
 from figures.shared.styles import PLOT
 
@@ -24,6 +24,8 @@ TOOLTIP = (
 LEFT, TOP = 60, 56  # pixels for the row and column names: more than they need, for else the plot takes more
 #: The squares stay square: a canvas is as high as it is wide, but for the names along the sides.
 HEIGHT = f"calc(100cqi - {LEFT - TOP}px)"
+
+Outline = tuple[float, float, float, float]  # around a block of cells: row, column, rows, columns
 
 
 @dataclass
@@ -125,7 +127,7 @@ class Heatmap:
         cells: Cells,
         selected: tuple[int, int] | None = None,
         mirror: bool = False,
-        sources: Sequence[tuple[float, float, float, float]] = (),
+        sources: Sequence[Outline] = (),
     ) -> None:
         """Show a matrix; outline the selected cell and, if wanted, its mirror image and the blocks it comes from."""
         rows, columns = self._shape
@@ -149,7 +151,7 @@ class Heatmap:
             [] if selected is None else [(*selected, 1, 1)], [*self._mirror(selected, mirror), *sources]
         )
 
-    def _mirror(self, selected: tuple[int, int] | None, mirror: bool) -> list[tuple[float, float, float, float]]:
+    def _mirror(self, selected: tuple[int, int] | None, mirror: bool) -> list[Outline]:
         return [(selected[1], selected[0], 1, 1)] if mirror and selected and selected[0] != selected[1] else []
 
     def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
@@ -164,18 +166,17 @@ def _pane(plot: figure, height: str) -> pn.pane.Bokeh:
     return pn.pane.Bokeh(plot, sizing_mode="stretch_width", margin=0)
 
 
-def marks(
-    solid: list[tuple[float, float, float, float]], dashed: list[tuple[float, float, float, float]]
-) -> dict[str, list]:
-    """Return outlines around blocks of cells, given as (row, column, rows, columns)."""
-    blocks = [(block, "solid") for block in solid] + [(block, "dashed") for block in dashed]
+def marks(selected: Sequence[Outline], sources: Sequence[Outline], frames: Sequence[Outline] = ()) -> dict[str, list]:
+    """Return the outlines of what is selected, of what it comes from, and of what stands out otherwise."""
+    looks = ((frames, FRAME, "solid"), (selected, SELECTED, "solid"), (sources, SELECTED, "dashed"))
+    blocks = [(*block, line, dash) for outlines, line, dash in looks for block in outlines]
     return {
-        "x": [column + width / 2 for (_, column, _, width), _ in blocks],
-        "y": [row + height / 2 for (row, _, height, _), _ in blocks],
-        "width": [width for (_, _, _, width), _ in blocks],
-        "height": [height for (_, _, height, _), _ in blocks],
-        "line": [SELECTED for _ in blocks],
-        "dash": [dash for _, dash in blocks],
+        "x": [column + width / 2 for _, column, _, width, _, _ in blocks],
+        "y": [row + height / 2 for row, _, height, _, _, _ in blocks],
+        "width": [width for _, _, _, width, _, _ in blocks],
+        "height": [height for _, _, height, _, _, _ in blocks],
+        "line": [line for _, _, _, _, line, _ in blocks],
+        "dash": [dash for _, _, _, _, _, dash in blocks],
     }
 
 

@@ -15,6 +15,7 @@ KEY = "#D55E00"
 VALUE = "#009E73"
 
 SELECTED = "#e3242b"  # outlines: solid around the selected cell, dashed around what it comes from
+FRAME = "#55534e"  # outlines of what stands out for another reason
 MASKED = "#a8a6a1"
 NEUTRAL = "#808080"
 # The page behind a plot. A plot paints it, which clears what was there; the style sheets put the scheme's own in place.

@@ -57,6 +57,20 @@ def scientific(value: float) -> str:
     return f"{mantissa} × 10{raised}".replace("-", "−")
 
 
+def products(left: np.ndarray, right: np.ndarray, digits: int = 3) -> list[list[str]]:
+    """Return, for each entry of a matrix product, the sum it comes from, as ``0.430·0.296 + 0.150·0.517``.
+
+    Parameters
+    ----------
+    left, right : ndarray
+        Factors of shapes (n, d) and (d, m).
+    digits : int
+        Decimals of each number.
+    """
+    rows, columns = ([[fixed(float(value), digits) for value in line] for line in factor] for factor in (left, right.T))
+    return [[" + ".join(map("·".join, zip(row, column, strict=True))) for column in columns] for row in rows]
+
+
 def numbers(values: Sequence[float], digits: int = 4) -> str:
     """Return a list of numbers, with a fixed count of decimals."""
     return "  ".join(fixed(float(value), digits) for value in values)

@@ -39,7 +39,13 @@ def offer(controls: pn.Row, cell: tuple[int, int], rows: Sequence[str], columns:
     """Let the two controls offer other names along the sides, of which `cell` is one each."""
     # Options and value in one change, since a list refuses a value that it does not offer.
     for control, place, names in zip(controls, cell, (rows, columns), strict=True):
-        control.param.update(options=_labels(names), value=place)
+        control.param.update(options=_labels(names), value=place, disabled=False)
+
+
+def withhold(controls: pn.Row) -> None:
+    """Let the two controls offer nothing: there are no cells."""
+    for control in controls:
+        control.param.update(options={"—": control.value}, disabled=True)
 
 
 def _labels(names: Sequence[str]) -> dict[str, int]:

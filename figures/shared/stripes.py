@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import panel as pn
 from bokeh.core.properties import value
-from bokeh.models import ColumnDataSource, HoverTool, Label, Range1d
+from bokeh.models import ColumnDataSource, HoverTool, Label, Range1d, TapTool
 from bokeh.plotting import figure
 
 from figures.shared.heatmap import FONT, TOOLTIP, marks
 from figures.shared.palette import PAPER
-from figures.shared.readouts import fixed
 from figures.shared.styles import PLOT
 
 # Neighbouring heads differ in colour; with more heads than colours they come round again. All are light
@@ -26,11 +26,12 @@ _LETTER = 100.0  # pixels of a letter in a cell as wide as the canvas
 
 
 class Block(NamedTuple):
-    """A matrix of as many rows, its name, and its numbers if there are any."""
+    """A matrix of as many rows and its name; if it has numbers, these, and how each is computed."""
 
     name: str
     rows: int
     numbers: np.ndarray | None = None
+    hows: list[list[str]] | None = None
 
 
 def head_colour(head: int) -> str:
@@ -47,9 +48,14 @@ class Stripes:
         What is shown, for those who cannot see it.
     ink : str
         CSS colour of the matrices' names.
+    select : callable
+        Called with the matrix, 0 or 1, and row and column, counted from 0, when the reader points at a number
+        and presses.
     """
 
-    def __init__(self, label: str, ink: str) -> None:
+    def __init__(self, label: str, ink: str, select: Callable[[int, int, int], None]) -> None:
+        self._select = select
+        self._places: list[tuple[int, int, int]] = []  # matrix, row and column of each number
         columns = ("x", "y", "width", "height", "colour", "text", "size", "how")
         self._cells = ColumnDataSource({key: [] for key in columns})
         self._marks = ColumnDataSource({key: [] for key in ("x", "y", "width", "height", "line", "dash")})
@@ -67,8 +73,11 @@ class Stripes:
         )  # fmt: skip
         self.plot.rect(
             "x", "y", "width", "height", source=self._marks, fill_color=None, line_color="line", line_width=2.5,
+            line_dash="dash",
         ).level = "overlay"  # fmt: skip
         self.plot.add_tools(HoverTool(renderers=[squares], tooltips=TOOLTIP, point_policy="follow_mouse"))
+        self.plot.add_tools(TapTool(renderers=[squares]))
+        self._cells.selected.on_change("indices", self._tapped)
         self._labels = [
             Label(
                 x=0, y=0, text="", text_font=FONT, text_font_size="12px", text_baseline="bottom",
@@ -81,48 +90,88 @@ class Stripes:
         self.plot.stylesheets = [PLOT, f":host {{ height: {100 * _ASPECT}cqi !important; }}"]
         self.pane = pn.pane.Bokeh(self.plot, sizing_mode="stretch_width", margin=0)
 
-    def draw(self, blocks: tuple[Block, Block], columns: int, num_heads: int, shown: int, *, apart: bool) -> None:
-        """Show both matrices cut into stripes, and outline those of one head, counted from 0."""
+    def draw(
+        self,
+        blocks: tuple[Block, Block],
+        columns: int,
+        num_heads: int,
+        shown: int,
+        cell: tuple[int, int],
+        *,
+        apart: bool,
+    ) -> None:
+        """Show both matrices cut into stripes, with outlines.
+
+        Parameters
+        ----------
+        blocks : tuple of Block
+            The projection and its product.
+        columns, num_heads : int
+            How many columns each has, and into how many stripes they are cut.
+        shown : int
+            The head whose stripes are framed, counted from 0.
+        cell : tuple of int
+            Row and column of the number of the product that is selected, counted from 0; the column of the
+            projection that it comes from is outlined too. Without numbers there is none.
+        apart : bool
+            Whether each stripe is a matrix of its own.
+        """
         head_dim = columns // num_heads
-        step = 1 + _APART if apart else 1.0  # from stripe to stripe, in stripes
-        across = head_dim * (1 + step * (num_heads - 1))
+        gap = _APART * head_dim if apart else 0.0  # between stripes, in columns
+        across = columns + gap * (num_heads - 1)
         room = _ASPECT - 2 * _TITLE - _SPACE
-        cell = min(1 / across, room / sum(block.rows for block in blocks))
-        left, y = (1 - cell * across) / 2, 0.0
+        size = min(1 / across, room / sum(block.rows for block in blocks))
+        left = (1 - size * across) / 2
+        at = [left + size * (column + gap * (column // head_dim)) for column in range(columns)]
         data: dict[str, list] = {key: [] for key in self._cells.data}
-        outlines = []
+        tops: list[float] = []
+        y = 0.0
         for block, label in zip(blocks, self._labels, strict=True):
             y += _TITLE
+            tops.append(y)
             label.update(x=left, y=y - 0.01, text=f"{block.name}, {block.rows:,} × {columns:,}")
             for head in range(num_heads):
-                x = left + cell * head_dim * step * head
-                _add_stripe(data, block, head, head_dim, x, y, cell)
-                if head == shown:
-                    outlines.append((y, x, cell * block.rows, cell * head_dim))
-            y += cell * block.rows + _SPACE
+                _add_stripe(data, block, head, head_dim, at[head * head_dim], y, size)
+            y += size * block.rows + _SPACE
         self._cells.data = data
-        self._marks.data = marks(outlines, [])
+        self._places = [
+            (matrix, row, head * head_dim + column)
+            for matrix, block in enumerate(blocks)
+            if block.numbers is not None
+            for head, row, column in np.ndindex(num_heads, block.rows, head_dim)
+        ]
+        heights = [size * block.rows for block in blocks]
+        framed = [(*corner, size * head_dim) for corner in zip(tops, [at[shown * head_dim]] * 2, heights, strict=True)]
+        row, column = cell
+        selected = [(tops[1] + size * row, at[column], size, size)] if self._places else []
+        sources = [(tops[0], at[column], heights[0], size)] if self._places else []
+        self._marks.data = marks(selected, sources, framed)
+
+    def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
+        if new and self._places:
+            self._cells.selected.indices = []
+            self._select(*self._places[new[0]])
 
 
-def _add_stripe(data: dict[str, list], block: Block, head: int, head_dim: int, x: float, y: float, cell: float) -> None:
+def _add_stripe(data: dict[str, list], block: Block, head: int, head_dim: int, x: float, y: float, size: float) -> None:
     """Add the columns of one head: cell by cell if there are numbers, in one piece otherwise."""
     first = head * head_dim
-    if block.numbers is None:
+    if block.numbers is None or block.hows is None:
         last = f" … {first + head_dim:,}" if head_dim > 1 else ""
         pieces = [(0.0, 0.0, block.rows, head_dim, "", f"{block.name}, head {head + 1}: columns {first + 1:,}{last}")]
     else:
         pieces = [
             (row, column, 0.94, 0.94, f"{number:.2f}".replace("-", "−"),
-             f"{block.name}[{row + 1}, {first + column + 1}] = {fixed(float(number))}, head {head + 1}")
+             f"{block.name}[{row + 1}, {first + column + 1}] = {block.hows[row][first + column]}, head {head + 1}")
             for row, numbers in enumerate(block.numbers[:, first : first + head_dim])
             for column, number in enumerate(numbers)
         ]  # fmt: skip
     for row, column, height, width, text, how in pieces:
-        data["x"].append(x + cell * (column + width / 2))
-        data["y"].append(y + cell * (row + height / 2))
-        data["width"].append(cell * width)
-        data["height"].append(cell * height)
+        data["x"].append(x + size * (column + width / 2))
+        data["y"].append(y + size * (row + height / 2))
+        data["width"].append(size * width)
+        data["height"].append(size * height)
         data["colour"].append(head_colour(head))
         data["text"].append(text)
-        data["size"].append(f"{min(11.0, _LETTER * cell):.1f}px")
+        data["size"].append(f"{min(11.0, _LETTER * size):.1f}px")
         data["how"].append(how)

@@ -13,7 +13,7 @@ CARD = """
   --sans: system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, "Liberation Sans", sans-serif;
   --mono: ui-monospace, "SF Mono", Menlo, Consolas, "Liberation Mono", "DejaVu Sans Mono", monospace;
   color: var(--ink); font-family: var(--sans); font-size: 15px; line-height: 1.45;
-  display: flex; flex-direction: column; gap: 14px; width: 100%; margin: 0; container-type: inline-size;
+  display: flex; flex-direction: column; gap: 14px; width: 100%; margin: 0; container-type: inline-size; position: relative;
   -webkit-text-size-adjust: 100%;
   --bk-axis-line-color: transparent; --bk-major-label-text-color: var(--ink); --bk-text-color: var(--ink);
   --bk-border-fill-color: var(--paper); --bk-background-fill-color: var(--paper);
@@ -167,10 +167,17 @@ p, .line { margin: 0; font: 14px/1.5 var(--sans); color: var(--ink); max-width: 
 b.q { color: var(--page-query, #0072B2); } b.k { color: var(--page-key, #B84F00); } b.v { color: var(--page-value, #00795a); }
 .caption { font: 13px/1.4 var(--sans); color: var(--muted); }
 .caption + .how { margin-top: 6px; }
+.whole { white-space: nowrap; }
 .caption b { color: var(--ink); font-weight: 600; }
 .scale { display: flex; align-items: center; gap: 8px; font: 12px/1 var(--sans); color: var(--muted);
   font-variant-numeric: tabular-nums; margin-top: 4px; }
 .scale i { flex: 0 1 120px; height: 8px; border-radius: 2px; }
+"""
+
+# Said to screen readers only.
+UNSEEN = """
+:host { position: absolute !important; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
+@media print { :host { display: none !important; } }
 """
 
 # BokehJS paints and clears from half a pixel inside a canvas on, so that the first row and column of pixels may keep

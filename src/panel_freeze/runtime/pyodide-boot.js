@@ -115,7 +115,7 @@ async function boot(parts, onBytes, environment, { stdlib, packs, table, restore
   let fail = () => {};
   const failure = new Promise((_, reject) => { fail = reject; });
   main.catch(fail);
-  const pyodide = await answering(answers, () => Promise.race([failure, loadPyodide({
+  const pyodide = await answering(answers, () => sendingOnce(() => Promise.race([failure, loadPyodide({
     indexURL: new URL('./', parts.loader).href,
     packageBaseUrl: './',
     lockFileContents: LOCK,
@@ -138,7 +138,7 @@ async function boot(parts, onBytes, environment, { stdlib, packs, table, restore
     },
     fsInit: async (/** @type {any} */ FS) => writeFiles(FS, files),
     ...options,
-  })]));
+  })])));
   return { pyodide, module, table: lengths };
 }
 
@@ -319,6 +319,35 @@ function loadLibraries(module, libraries) {
     const library = module.newDSO(path, undefined, 'loading');
     library.exports = module.loadWebAssemblyModule(compiled, { nodelete: true }, path, {});
     module.LDSO.loadedLibsByName[path] = library;
+  }
+}
+
+/**
+ * Whatever Python has to do next, Pyodide queues, and sends itself a message for each thing; with the first message
+ * that comes it does all that is queued. The others are still on the way then, and bring forward what is queued
+ * later: long work in slices would keep them all in flight, and the reader's messages behind them. Channels made
+ * while `work` runs have one message on the way at most.
+ * @template T
+ * @param {() => Promise<T>} work
+ */
+export async function sendingOnce(work) {
+  const { MessageChannel } = globalThis;
+  globalThis.MessageChannel = class extends MessageChannel {
+    constructor() {
+      super();
+      let sent = false;
+      this.port1.addEventListener('message', () => { sent = false; });
+      const post = this.port2.postMessage.bind(this.port2);
+      this.port2.postMessage = (/** @type {any} */ message) => {
+        if (!sent) post(message);
+        sent = true;
+      };
+    }
+  };
+  try {
+    return await work();
+  } finally {
+    globalThis.MessageChannel = MessageChannel;
   }
 }
 

@@ -106,7 +106,7 @@ def test_all_heads_of_all_layers_are_exact_everywhere(figure):
     assert value_of(figure, "score_bytes") == EVERYTHING
     text = f"{EVERYTHING:,}"
     assert text in figure.summary()
-    assert text in figure.explanation()
+    assert text in figure.remark()
     assert f'data-value="{EVERYTHING}">{text}<' in figure.static_html()
     assert any(text in how for how in figure._squares.source.data["how"])
 

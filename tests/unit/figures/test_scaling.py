@@ -192,7 +192,7 @@ def test_no_number_is_lost_at_the_ends_of_the_controls():
         figure.state.param.update(d_k=d_k, divisor=divisor, keys=keys, draws=draws, draw=draws)
         assert all(math.isfinite(value) and value > 0 for value in values(figure).values())
         assert figure._entries.plot.y_range.start <= values(figure)["jacobian_median"]
-        assert "nan" not in figure.summary() + figure.explanation()
+        assert "nan" not in figure.summary() + figure.explanation() + figure.remark()
         assert all(np.isfinite(table.values).all() for table in figure.tables())
 
 
