@@ -18,6 +18,12 @@ def shared(reader, address):
 
 
 @pytest.fixture
+def keep_worker() -> str:
+    """A script that keeps the page's worker as `python`."""
+    return "window.Worker = class extends Worker { constructor(...given) { super(...given); window.python = this; } };"
+
+
+@pytest.fixture
 def no_fault(reader):
     """Fail at the end of a test if anything went wrong on the shared pages."""
     yield

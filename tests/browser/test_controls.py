@@ -131,6 +131,7 @@ CONTROLS = [
     Row("heads", [Use("spinbutton", "Head shown", "2")], "max_difference", Literal(0.0, 1e-15)),
     Row("heads", [Use("button", "Next")], "shape", Literal([2, 6, 2])),
     Row("heads", [Use("button", "Next"), Use("button", "Back")], "shape", Literal([2, 6, 3])),
+    Row("heads", [Use("combobox", "Row", "5 one"), Use("combobox", "Column", "2")], "max_difference", Literal(0.0, 1e-15)),
     Row("heads", [Use("slider", "Line", "End")], "shape", Literal([2, 6, 2])),
     Row("cost", [], "score_bytes", "fig6_bytes_1024"),
     Row("cost", [], "masked_share", ("fig6_masked_share", "1024")),
@@ -205,7 +206,7 @@ STOPS = {
             *("p", "p", "Rescale survivors", "Row", "Column"),
             *("Seed", "Resample", "Run 10,000 draws", "Cancel"),
         ),
-        "heads": ("Toy", "Split", "Heads", "Head shown", "Line", "Line", "Back", "Next"),
+        "heads": ("Toy", "Split", "Heads", "Head shown", "Line", "Line", "Back", "Next", "Row", "Column"),
         "cost": ("Context length", "Context length", "2", "Heads", "Layers", "d", "1,024", "Card"),
     }.items()
 }
@@ -306,17 +307,19 @@ def test_arrow_keys_choose_a_mode(shared, reader, numbers):
     reader.complain()
 
 
-def press_row_5_column_2(card, plot):
-    """Press a cell of a heatmap where BokehJS has drawn it."""
+def press_row_5_column_2(card, plot, number=-1):
+    """Press a cell of a heatmap where BokehJS has drawn it, or one of the numbers of another plot."""
     canvas = card.element.get_by_role("img", name=re.compile(plot))
     place = card.page.evaluate(
-        """(name) => {
+        """([name, number]) => {
           const find = (view) => view.model?.html_attributes?.['aria-label']?.startsWith(name) ? view
             : [...(view.child_views ?? view.children?.() ?? [])].map(find).find(Boolean);
           const view = Bokeh.index.roots.map(find).find(Boolean);
-          return { x: view.frame.x_scale.compute(1.5), y: view.frame.y_scale.compute(4.5) };
+          const { x, y } = view.model.renderers[0].data_source.data;
+          const [across, down] = number < 0 ? [1.5, 4.5] : [x[number], y[number]];
+          return { x: view.frame.x_scale.compute(across), y: view.frame.y_scale.compute(down) };
         }""",
-        plot,
+        [plot, number],
     )
     canvas.click(position=place)
     expect(card.control("combobox", "Row")).to_have_value(re.compile("5"))
@@ -336,21 +339,44 @@ def test_pressing_a_cell_selects_it(shared, reader, numbers, plot):
 
 EXPLAINED = [
     # plot, what a press on row 5, column 2 explains, and what row 1, column 2 explains
+    ("asymmetry", "The selected matrix, 6 by 6", r"x\(one\) · x\(journey\) = .+ = 0\.70\d\dweight = exp", r"x\(Your\) · x\(journey\) = .+ = 0\.9544"),
     ("scaling", "The Jacobian of this softmax", r"∂p₅/∂s₂ = p₅ \(0 − p₂\)= .+= ", r"∂p₁/∂s₂ = p₁ \(0 − p₂\)= .+= "),
     ("masking", "The naive path", r"q\(one\) · k\(journey\) = .+, a raw score", r"q\(Your\) · k\(journey\) = .+, a raw score"),
     ("dropout", "The causal attention weights", r"one → journey0\.\d+ × [01] / \(1 − 0\.5\) = ", "Your → journey0, hidden"),
     ("dropout", "The weights after", r"one → journey0\.\d+ × [01] / \(1 − 0\.5\) = ", "Your → journey0, hidden"),
+    ("heads", "The query projection above its product", r"q\(one\), column 2, .+ · .+= 0\.\d{4}$", r"q\(Your\), column 2, .+ · .+= 0\.\d{4}$"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("figure", "plot", "by_pointer", "by_keyboard"), EXPLAINED)
 def test_pointer_and_keyboard_explain_a_cell(card, shared, plot, by_pointer, by_keyboard):
-    how = card.element.locator(".how").first
-    press_row_5_column_2(card, plot)
+    how, spoken = card.element.locator(".how").first, card.element.locator("[aria-live=polite] .how")
+    # The last stripe of figure 5 ends with head 2's six queries.
+    press_row_5_column_2(card, plot, number=2 * (3 + 6) - 2 if card.name == "heads" else -1)
     expect(how).to_contain_text(re.compile(by_pointer))
     card.control("combobox", "Row").focus()
     shared.page.keyboard.press("Home")  # the first of the list
     expect(how).to_contain_text(re.compile(by_keyboard))
+    expect(spoken).to_have_text(re.compile(by_keyboard))
+
+
+@pytest.mark.parametrize(
+    ("figure", "other"),
+    [
+        ("asymmetry", SEPARATE),
+        ("scaling", Use("radiogroup", "Divisor", "√d_k")),
+        ("masking", Use("button", "Next")),
+        ("dropout", Use("button", "Resample")),
+        ("heads", Use("radiogroup", "Preset", "Small")),
+    ],
+)
+def test_a_cell_is_said_once(card, other):
+    spoken = card.element.locator("[aria-live=polite] .how")
+    expect(spoken).to_have_count(0)
+    card.operate("combobox", "Column", card.control("combobox", "Column").locator("option").last.text_content())
+    expect(spoken).to_have_count(1)
+    card.operate(*other)  # what else changes is said by the sentence of result
+    expect(spoken).to_have_count(0)
 
 
 def test_the_keys_bound_row_and_column(shared, reader):

@@ -96,6 +96,86 @@ def test_presses_are_counted_once(visit, serve, faults, second_site):
     quotient.shows("quotient", 6.0)
 
 
+# While ten thousand draws run, presses a control with the first result that comes, and notes in which order messages
+# come from Python, until the run has ended.
+MEANWHILE = """async ([figure, label]) => {
+  const find = (root, wanted) => {
+    for (const element of root.querySelectorAll('*')) {
+      if (wanted(element)) return element;
+      const inside = element.shadowRoot && find(element.shadowRoot, wanted);
+      if (inside) return inside;
+    }
+    return null;
+  };
+  const named = (of, name) => find(document.querySelector(`figure[data-figure=${of}]`),
+    (element) => element.matches('button, label') && element.textContent.trim() === name);
+  const busy = () => find(document.querySelector('figure[data-figure=dropout]'), (element) => element.matches('[aria-busy=true]'));
+  const order = [];
+  const control = named(figure, label);
+  python.addEventListener('message', ({ data }) => {
+    const message = typeof data === 'string' ? JSON.parse(data) : data;
+    if (message.kind !== 'patch') return;
+    const sliced = message.figure === 'dropout' && message.seq === null;
+    order.push(sliced ? 'slice' : message.figure);
+    if (sliced && order.filter((what) => what === 'slice').length === 1) control.click();
+  });
+  named('dropout', 'Run 10,000 draws').click();
+  const until = async (right) => { while (!right()) await new Promise((go) => requestAnimationFrame(go)); };
+  await until(() => order.includes('slice'));
+  await until(() => !busy());
+  return order;
+}"""
+
+
+def test_other_figures_answer_during_a_long_run(visit, address, keep_worker, numbers):
+    page = visit(address, init=keep_worker)
+    order = page.page.evaluate(MEANWHILE, ["asymmetry", "Tied"])
+    answered = order.index("asymmetry")
+    assert order[answered:].count("slice") > 10, order
+    page.figure("dropout").shows("draws_done", 10_000)
+    page.figure("asymmetry").shows("weight_error", numbers["fig1_tied_weight_error"]["value"], 1e-7)
+
+
+def test_a_long_run_can_be_cancelled(visit, address, keep_worker):
+    page = visit(address, init=keep_worker)
+    order = page.page.evaluate(MEANWHILE, ["dropout", "Cancel"])
+    card = page.figure("dropout")
+    card.shows("draws_done", 1)
+    assert order.count("slice") < 30, order  # of forty
+    expect(card.control("button", "Cancel")).to_have_attribute("aria-disabled", "true")
+
+
+def test_python_has_one_message_to_itself_on_the_way(visit, address):
+    # A message of the reader's comes after all that are on the way before it: each may be a slice of long work.
+    count = """
+    globalThis.most = 0;
+    globalThis.MessageChannel = class extends MessageChannel {
+      constructor() {
+        super();
+        let sent = 0;
+        this.port1.addEventListener('message', () => { sent -= 1; });
+        const post = this.port2.postMessage.bind(this.port2);
+        this.port2.postMessage = (message) => {
+          sent += 1;
+          globalThis.most = Math.max(most, sent);
+          post(message);
+        };
+      }
+    };
+    """
+    page = visit("")
+    page.page.route(
+        re.compile(r"/worker\.\w+\.js$"),
+        lambda route: route.fulfill(response=(sent := route.fetch()), body=sent.text() + count),
+    )
+    page.open(address)
+    card = page.figure("scaling")
+    for seed in range(2, 6):
+        card.operate("button", "Resample")
+        expect(card.control("spinbutton", "Seed")).to_have_value(str(seed))
+    assert page.page.workers[0].evaluate("() => most") == 1
+
+
 def test_two_hundred_toggles_end_in_the_last(visit, address, numbers):
     page = visit(address)
     card = page.figure("asymmetry")

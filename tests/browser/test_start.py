@@ -31,9 +31,6 @@ LINES = [
 ]
 
 TELL = "Object.defineProperty(Navigator.prototype, 'connection', { get: () => (%s), configurable: true });"
-KEEP_WORKER = (
-    "window.Worker = class extends Worker { constructor(...given) { super(...given); window.python = this; } };"
-)
 
 
 @pytest.fixture(scope="module")
@@ -93,8 +90,8 @@ def test_a_line_that_turns_out_to_be_slow(visit, serve, faults):
     expect(page.locator("html")).to_have_attribute("data-fallback", "the line is slow")
 
 
-def test_python_that_breaks_starts_again_with_the_state(visit, address, numbers):
-    page = visit(f"{address}?boot=resumed", init=KEEP_WORKER)
+def test_python_that_breaks_starts_again_with_the_state(visit, address, numbers, keep_worker):
+    page = visit(f"{address}?boot=resumed", init=keep_worker)
     card = page.figure("asymmetry")
     card.operate("radiogroup", "Mode", "Separate")
     separate = numbers["fig1_separate_weight_error"]["value"]

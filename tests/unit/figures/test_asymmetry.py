@@ -190,6 +190,23 @@ def test_how_a_cell_is_computed(figure, read):
     assert "/ 1)" in figure.explanation()
 
 
+def test_pointing_at_a_cell_says_how_it_is_computed(figure, read):
+    read(figure)
+    assert figure._map._cells.data["how"][8] == (
+        "Ω[journey, starts] = 0.550·0.570 + 0.870·0.850 + 0.660·0.640 = 1.4754"
+    )
+    assert figure._difference._cells.data["how"][8] == "Ω − Ωᵀ[journey, starts] = 1.4754 − 1.4754 = 0"
+    read(figure, mode="separate", show="weights")
+    assert re.fullmatch(
+        r"A\[journey, starts\] = exp\(1\.8111 / √2\) / \d+\.\d{4} = 0\.\d{4}", figure._map._cells.data["how"][8]
+    )
+    hows = {how.split(" = ")[0]: how for how in figure._strip_plot._cells.data["how"]}
+    assert hows["X[2, 1]"] == "X[2, 1] = 0.5500"
+    assert hows["Q[2, 1]"].count("·") == 3
+    assert hows["Z[2, 1]"].count("·") == 6
+    assert hows["Z[2, 1]"].endswith(f"= {figure.result.z[1, 0]:.4f}")
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_text_is_shown_as_text(on_show, monkeypatch, mode):
     tokens = ("<b>&", "<img src=x onerror=a()>", "</script>", "'", '"', "–")

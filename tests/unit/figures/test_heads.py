@@ -12,6 +12,7 @@ import pytest
 from attention_core import TorchGenerator, attention, shape_trace
 from figures.heads import LINES, PRESETS, Heads, State, layer, prove
 from figures.shared.boxes import nested_boxes
+from figures.shared.palette import SELECTED
 
 DIVISORS_OF_768 = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 768]
 # The output of the split class, section 3.6.2: the same for both sequences of the batch.
@@ -230,6 +231,65 @@ def test_stripes_have_the_colours_of_their_heads(figure, read):
     heads = [int(re.search(r"head (\d+)", how)[1]) for how in data["how"]]
     assert len(set(zip(heads, data["colour"], strict=True))) == len(set(heads)) == 4
     assert "owns columns 3 … 4: rows 3 … 4" in figure._stripes_caption.object
+
+
+@pytest.mark.parametrize(
+    ("state", "place", "said"),
+    [
+        ({}, (2, 1), ["q(journey), column 1, in the stripe of head 1", "= x(journey) · column 1 of W_q"]),
+        ({"preset": "small"}, (3, 4), ["q(3), column 4, in the stripe of head 2", "= x(3) · column 4 of W_q"]),
+        ({"preset": "small", "heads": 2, "kind": "wrapper"}, (6, 5), ["q(6), column 5, in the stripe of head 2"]),
+    ],
+)
+def test_the_selected_number_is_worked_out(figure, read, state, place, said):
+    read(figure, **state)
+    figure.state.cell = place
+    lines = re.sub("<(?!br)[^>]*>", "", figure._stripes_caption.object.split('<div class="how">')[1]).split("<br>")
+    assert lines[: len(said)] == said
+    x, projections = layer(figure.state.preset)
+    i, j = place[0] - 1, place[1] - 1
+    query = (x[0] @ projections.query)[i, j]
+    terms = [f"{a:.3f}·{b:.3f}".replace("-", "−") for a, b in zip(x[0, i], projections.query[:, j], strict=True)]
+    assert lines[2:] == [f"= {' + '.join(terms)}", f"= {query:.4f}".replace("-", "−")]
+    sizes, data = figure.state.sizes, figure._stripes._cells.data
+    at = figure._stripes._places.index((1, i, j))
+    assert data["how"][at].startswith(f"X W_q[{i + 1}, {j + 1}] {lines[2]} {lines[3]}, head {j // sizes.head_dim + 1}")
+    marks = figure._stripes._marks.data
+    solid, dashed = (n for n, line in enumerate(marks["line"]) if line == SELECTED)
+    assert (marks["dash"][solid], marks["dash"][dashed]) == ("solid", "dashed")
+    # Around the number itself, and around the column of W_q above it.
+    assert (marks["x"][solid], marks["y"][solid]) == pytest.approx((data["x"][at], data["y"][at]), abs=0.01)
+    column = [data["y"][figure._stripes._places.index((0, row, j))] for row in range(sizes.d_in)]
+    assert marks["y"][dashed] == pytest.approx(np.mean(column), abs=0.01)
+    assert marks["x"][dashed] == marks["x"][solid]
+
+
+def test_pressing_a_number_selects_it_or_its_column(on_show, read):
+    figure, _ = on_show(Heads)
+    read(figure, preset="small", kind="wrapper")
+    for place, selected in (((1, 4, 6), (5, 7)), ((0, 1, 2), (5, 3))):
+        figure._stripes._cells.selected.indices = [figure._stripes._places.index(place)]
+        assert figure.state.cell == selected
+    assert "cell" not in figure.state.query()
+
+
+def test_cells_are_offered_where_there_are_numbers(on_show, read):
+    figure, _ = on_show(Heads)
+    row, column = figure._cell_controls
+    read(figure, preset="small")
+    figure.state.cell = (6, 8)
+    assert (list(row.options), list(column.options)) == ([*"123456"], [*"12345678"])
+    read(figure)
+    assert (row.value, column.value) == figure.state.cell == (6, 2)
+    assert list(row.options)[5] == "6 step"
+    read(figure, preset="gpt2")
+    assert (row.disabled, column.disabled) == (True, True)
+    assert list(row.options) == list(column.options) == ["—"]
+    assert "no numbers are formed" in figure.explanation()
+    figure._stripes._cells.selected.indices = [3]
+    assert figure.state.cell == (6, 2)
+    read(figure)
+    assert (row.disabled, column.disabled) == (False, False)
 
 
 def test_models_are_made_once(on_show, read):
