@@ -21,7 +21,7 @@ from figures.shared.controls import number, segmented, slider
 from figures.shared.entry import Entry
 from figures.shared.heatmap import Cells, Heatmap
 from figures.shared.palette import MASKED, NEUTRAL, diverging, sequential
-from figures.shared.readouts import Readout, fixed, numbers, scientific
+from figures.shared.readouts import Readout, fixed, numbers, products, scientific
 from figures.shared.selection import row_and_column
 from figures.shared.state import FigureState
 from figures.shared.stepper import Stepper
@@ -337,7 +337,7 @@ class Masking(Card):
 
     def _how_score(self, i: int, j: int) -> str:
         r = self.result
-        terms = " + ".join(f"{_short(a)}·{_short(b)}" for a, b in zip(r.q[i], r.k[j], strict=True))
+        terms = products(r.q[[i]], r.k[[j]].T)[0][0]
         gained = terms if self.state.gain == 1 else f"{self.state.gain:g} ({terms})"
         return f"q({TOKENS[i]}) · k({TOKENS[j]}) = {gained} = {_exact(r.naive[0][i, j])}, a raw score"
 

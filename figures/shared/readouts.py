@@ -58,7 +58,7 @@ def scientific(value: float) -> str:
 
 
 def products(left: np.ndarray, right: np.ndarray, digits: int = 3) -> list[list[str]]:
-    """Return, for each entry of a matrix product, the sum it comes from, as ``0.430·0.296 + 0.150·0.517``.
+    """Return, for each entry of a matrix product, the sum it comes from, as ``0.430·0.296 + 0.150·(−0.517)``.
 
     Parameters
     ----------
@@ -68,6 +68,7 @@ def products(left: np.ndarray, right: np.ndarray, digits: int = 3) -> list[list[
         Decimals of each number.
     """
     rows, columns = ([[fixed(float(value), digits) for value in line] for line in factor] for factor in (left, right.T))
+    columns = [[f"({text})" if text.startswith("−") else text for text in column] for column in columns]
     return [[" + ".join(map("·".join, zip(row, column, strict=True))) for column in columns] for row in rows]
 
 

@@ -166,7 +166,7 @@ p, .line { margin: 0; font: 14px/1.5 var(--sans); color: var(--ink); max-width: 
 .how { color: var(--ink); font-family: var(--mono); font-size: 13px; line-height: 1.6; overflow-wrap: anywhere; font-variant-numeric: tabular-nums; }
 b.q { color: var(--page-query, #0072B2); } b.k { color: var(--page-key, #B84F00); } b.v { color: var(--page-value, #00795a); }
 .caption { font: 13px/1.4 var(--sans); color: var(--muted); }
-.caption + .how { margin-top: 6px; }
+.caption + .how { margin-top: 9px; }
 .whole { white-space: nowrap; }
 .caption b { color: var(--ink); font-weight: 600; }
 .scale { display: flex; align-items: center; gap: 8px; font: 12px/1 var(--sans); color: var(--muted);

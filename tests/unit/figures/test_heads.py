@@ -249,7 +249,8 @@ def test_the_selected_number_is_worked_out(figure, read, state, place, said):
     x, projections = layer(figure.state.preset)
     i, j = place[0] - 1, place[1] - 1
     query = (x[0] @ projections.query)[i, j]
-    terms = [f"{a:.3f}·{b:.3f}".replace("-", "−") for a, b in zip(x[0, i], projections.query[:, j], strict=True)]
+    pairs = zip(x[0, i], projections.query[:, j], strict=True)
+    terms = [f"{a:.3f}·{f'({b:.3f})' if b < 0 else f'{b:.3f}'}".replace("-", "−") for a, b in pairs]
     assert lines[2:] == [f"= {' + '.join(terms)}", f"= {query:.4f}".replace("-", "−")]
     sizes, data = figure.state.sizes, figure._stripes._cells.data
     at = figure._stripes._places.index((1, i, j))
