@@ -217,6 +217,10 @@ class Html(pn.pane.HTML):
 
     _rename = {"html_attributes": "html_attributes"}  # noqa: RUF012
 
+    def _update(self, _ref: str, model: Any) -> None:
+        """Bring another text to the page. Panel would set every property again, for a quarter of a change's time."""
+        model.text = self._transform_object(self.object)["object"]
+
 
 def _html(style: str, text: str = "") -> Html:
     return Html(text, stylesheets=[style], margin=0, sizing_mode="stretch_width", disable_math=True)

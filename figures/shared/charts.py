@@ -17,6 +17,7 @@ from bokeh.plotting import figure
 from figures.shared.card import Html
 from figures.shared.heatmap import FONT, TOOLTIP
 from figures.shared.palette import NEUTRAL, PAPER, SELECTED
+from figures.shared.source import show
 from figures.shared.styles import PANEL, PLOT
 
 # The axes are in the page's ink. A line drawn through data cannot follow the page from light to dark, so
@@ -44,14 +45,15 @@ class Layer:
     def show(self, **columns: Any) -> None:
         """Show these data instead; a single text or number holds for all."""
         length = max((len(c) for c in columns.values() if not _single(c)), default=0)
-        self.source.data = {
+        lists = {
             name: [column] * length if _single(column) else np.asarray(column).tolist()
             for name, column in columns.items()
         }
+        show(self.source, lists)
 
     def clear(self) -> None:
         """Show nothing."""
-        self.source.data = {name: [] for name in self.source.data}
+        show(self.source, {name: [] for name in self.source.data})
 
 
 class Chart:

@@ -14,6 +14,7 @@ from bokeh.plotting import figure
 
 from figures.shared.palette import FRAME, MASKED, PAPER, SELECTED, text_on
 from figures.shared.readouts import fixed
+from figures.shared.source import show
 from figures.shared.styles import PLOT
 
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif"
@@ -136,20 +137,11 @@ class Heatmap:
         texts = cells.texts or [fixed(float(number), self._digits) for number in cells.matrix.ravel()]
         x = [column + 0.5 for _ in range(rows) for column in range(columns)]
         y = [row + 0.5 for row in range(rows) for _ in range(columns)]
-        self._cells.data = {
-            "x": x,
-            "y": y,
-            "colour": colours,
-            "text": [cells.masked_text if off else text for off, text in zip(hidden, texts, strict=True)],
-            "ink": text_on(colours),
-            "how": cells.how,
-        }
-        hatching = {"x": list(compress(x, hidden)), "y": list(compress(y, hidden))}
-        if hatching != self._hatching.data:
-            self._hatching.data = hatching
-        self._marks.data = marks(
-            [] if selected is None else [(*selected, 1, 1)], [*self._mirror(selected, mirror), *sources]
-        )
+        text = [cells.masked_text if off else text for off, text in zip(hidden, texts, strict=True)]
+        show(self._cells, {"x": x, "y": y, "colour": colours, "text": text, "ink": text_on(colours), "how": cells.how})
+        show(self._hatching, {"x": list(compress(x, hidden)), "y": list(compress(y, hidden))})
+        outlined = [] if selected is None else [(*selected, 1, 1)]
+        show(self._marks, marks(outlined, [*self._mirror(selected, mirror), *sources]))
 
     def _mirror(self, selected: tuple[int, int] | None, mirror: bool) -> list[Outline]:
         return [(selected[1], selected[0], 1, 1)] if mirror and selected and selected[0] != selected[1] else []
@@ -263,7 +255,7 @@ class Strip:
             cells["y"] += [top + row + 0.5 for row in range(rows) for _ in range(across)]
             cells["colour"] += blocks[name].colours
             cells["how"] += blocks[name].how
-        self._cells.data = cells
+        show(self._cells, cells)
         for name, text in self._labels.items():
             text.visible = name in self._origin
             if name in self._origin:
@@ -273,4 +265,4 @@ class Strip:
         placed = [
             (self._origin[n][0] + r, self._origin[n][1] + c, h, w) for n, r, c, h, w in outlined if n in self._origin
         ]
-        self._marks.data = marks(placed, [])
+        show(self._marks, marks(placed, []))

@@ -6,6 +6,8 @@ needs no second version; what does depend on the scheme (ink, hairlines, backgro
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from bokeh.palettes import Cividis256
 
@@ -41,7 +43,13 @@ def diverging(values: np.ndarray, limit: float) -> list[str]:
 
 def text_on(colours: list[str]) -> list[str]:
     """Return, for each background colour, black or white, whichever has the higher contrast (WCAG 2)."""
-    return ["#ffffff" if 1.05 / (luminance(c) + 0.05) > (luminance(c) + 0.05) / 0.05 else "#000000" for c in colours]
+    return [_ink_on(colour) for colour in colours]
+
+
+@cache
+def _ink_on(colour: str) -> str:
+    light = luminance(colour) + 0.05
+    return "#ffffff" if 1.05 / light > light / 0.05 else "#000000"
 
 
 def luminance(colour: str) -> float:

@@ -6,6 +6,7 @@ Each is an element with ``data-readout`` and ``data-value``, strict JSON.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from html import escape
 from typing import Any, NamedTuple
@@ -41,7 +42,7 @@ def plain(value: Any) -> Any:
 
 def fixed(value: float, digits: int = 4) -> str:
     """Return a number with a fixed count of decimals and a true minus sign; an exact zero is ``0``."""
-    if np.isneginf(value):
+    if value == -math.inf:
         return "−∞"
     if value == 0:
         return "0"

@@ -13,6 +13,7 @@ from bokeh.plotting import figure
 
 from figures.shared.heatmap import FONT, TOOLTIP, marks
 from figures.shared.palette import PAPER
+from figures.shared.source import show
 from figures.shared.styles import PLOT
 
 # Neighbouring heads differ in colour; with more heads than colours they come round again. All are light
@@ -133,7 +134,7 @@ class Stripes:
             for head in range(num_heads):
                 _add_stripe(data, block, head, head_dim, at[head * head_dim], y, size)
             y += size * block.rows + _SPACE
-        self._cells.data = data
+        show(self._cells, data)
         self._places = [
             (matrix, row, head * head_dim + column)
             for matrix, block in enumerate(blocks)
@@ -145,7 +146,7 @@ class Stripes:
         row, column = cell
         selected = [(tops[1] + size * row, at[column], size, size)] if self._places else []
         sources = [(tops[0], at[column], heights[0], size)] if self._places else []
-        self._marks.data = marks(selected, sources, framed)
+        show(self._marks, marks(selected, sources, framed))
 
     def _tapped(self, _attr: str, _old: list[int], new: list[int]) -> None:
         if new and self._places:
