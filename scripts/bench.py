@@ -140,6 +140,9 @@ MEASURES: Mapping[str, Callable[[Kinds], str]] = {
     f"{SLOWER} times slower processor: all have answered": lambda kinds: _seconds(kinds["weak"], "answered"),
     "20 Mbit/s, 40 ms: all live": lambda kinds: _seconds(kinds.get("slow", ()), "live"),
     "20 Mbit/s, 40 ms: all have answered": lambda kinds: _seconds(kinds.get("slow", ()), "answered"),
+    "processor time until all have answered": lambda kinds: (
+        f"{statistics.median(visited.work for visited in kinds['first']):.1f} s"
+    ),
     "sent until live": lambda kinds: _bytes([visited.until_live for visited in kinds["first"]]),
     "sent in all": lambda kinds: _bytes([visited.all for visited in kinds["first"]]),
     "sent at the second visit": lambda kinds: _bytes([visited.all for visited in kinds["second"]]),
@@ -158,9 +161,15 @@ def visits_table(seen: Mapping[str, Kinds]) -> Iterator[str]:
 
 def ratio(seen: Mapping[str, Kinds]) -> str:
     """Return in one sentence how much sooner this site is than the converted page."""
-    ours, theirs = seen["this site"]["first"], seen["panel convert"]["first"]
-    live, answered = (_median(theirs, mark) / _median(ours, mark) for mark in ("live", "answered"))
-    return f"All live {live:.1f} times sooner, all have answered {answered:.1f} times sooner."
+    ours, theirs = seen["this site"], seen["panel convert"]
+
+    def sooner(kind: str, mark: str) -> str:
+        return f"{_median(theirs[kind], mark) / _median(ours[kind], mark):.1f} times sooner"
+
+    return (
+        f"All live {sooner('first', 'live')}, {sooner('second', 'live')} at the second visit; "
+        f"all have answered {sooner('first', 'answered')} and {sooner('second', 'answered')}."
+    )
 
 
 def _median(given: Sequence[Visited], mark: str) -> float:

@@ -41,6 +41,7 @@ class Visited:
     all: int  # bytes, with what the page fetches in the background
     requests: int
     shift: float  # of the layout
+    work: float  # seconds of all processors until every figure has answered
 
 
 @contextmanager
@@ -79,11 +80,13 @@ def visit(playwright: Playwright, folder: Path, host: Host, address: str, contro
     """Visit a page, and leave it when it has loaded all it wants."""
     host.log.clear()
     with browser(playwright, folder) as context:
+        before = _work(folder)
         page, seconds = opened(context, address, controls)
+        work = _work(folder) - before
         wait_until_calm(host)
         started, shift = page.evaluate("() => [performance.timeOrigin / 1000, probe.shift]")
     until_live = host.sent(started + seconds["live"])
-    return Visited(seconds, until_live, host.sent(), len(host.log), shift)
+    return Visited(seconds, until_live, host.sent(), len(host.log), shift, work)
 
 
 def wait_until_calm(host: Host) -> None:
@@ -125,6 +128,17 @@ def family(folder: Path) -> dict[int, str]:
             break
         members = grown
     return {number: lines.get(number, "") for number in members}
+
+
+def _work(folder: Path) -> float:
+    """Return the processor time, in seconds, that the browser's processes have taken so far; 0 where Linux is not."""
+    ticks = 0
+    for number in family(folder):
+        with contextlib.suppress(OSError):
+            # After the name in brackets, in clock ticks: time in the program and, for it, in the system.
+            fields = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _renderers(folder: Path) -> int:

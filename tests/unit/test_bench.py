@@ -126,7 +126,7 @@ def test_a_slowed_process_gets_its_share_of_the_time(bench: ModuleType, tmp_path
 
 def visited(bench: ModuleType, seconds: float) -> Any:
     marks = dict.fromkeys(("picture", "painted", "live", "answered"), seconds)
-    return bench.Visited(marks, 2_000_000, 3_000_000, 20, 0.0)
+    return bench.Visited(marks, 2_000_000, 3_000_000, 20, 0.0, 4.5)
 
 
 def test_tables_show_medians_and_the_ratio(bench: ModuleType) -> None:
@@ -141,4 +141,22 @@ def test_tables_show_medians_and_the_ratio(bench: ModuleType) -> None:
     assert "| all live | 2.00 s (1.00–9.00) | 21.00 s (20.00–90.00) |" in lines
     assert "| 20 Mbit/s, 40 ms: all live | – | 21.00 s (20.00–90.00) |" in lines
     assert "| sent until live | 2.0 MB | 2.0 MB |" in lines
-    assert bench.ratio(seen) == "All live 10.5 times sooner, all have answered 10.5 times sooner."
+    assert "| processor time until all have answered | 4.5 s | 4.5 s |" in lines
+    assert bench.ratio(seen) == (
+        "All live 10.5 times sooner, 10.5 times sooner at the second visit; "
+        "all have answered 10.5 times sooner and 10.5 times sooner."
+    )
+
+
+def test_work_is_that_of_the_browser_s_processes(bench: ModuleType, tmp_path: Path) -> None:
+    work = sys.modules[bench.visit.__module__]._work
+    code = "import sys, time\nwhile time.process_time() < 0.5: pass\nprint(flush=True); sys.stdin.read()"
+    assert work(tmp_path) == 0
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout
+        assert process.stdin
+        process.stdout.readline()
+        assert 0.4 < work(tmp_path) < 5
+        process.stdin.close()
