@@ -104,6 +104,40 @@ def test_files_for_later_are_not_needed_to_go_live(visit, serve, faults, start):
     card.until(card.values, lambda values: values["score_error"] > 0, "separate matrices")
 
 
+def spell(card, words):
+    card.operate("button", "Spell")
+    card.shows("words", words)
+
+
+@pytest.mark.parametrize("boot", ["resumed", "cold"])
+@pytest.mark.parametrize("gone", [False, True])
+def test_imports_that_come_late(visit, serve, second_site, boot, gone):
+    page = visit(f"{serve(second_site)}?boot={boot}")
+    if gone:  # the network, once all has come
+        page.page.wait_for_load_state("networkidle")
+        page.context.set_offline(True)
+    card = page.figure("counter")
+    spell(card, "none")
+    card.operate("button", "Count")
+    spell(card, "one")
+
+
+@pytest.mark.provokes(ANY_FAULT)
+@pytest.mark.parametrize("boot", ["resumed", "cold"])
+def test_imports_that_come_before_their_files(visit, serve, faults, second_site, boot):
+    faults["late."] = "missing"
+    page = visit(f"{serve(second_site, handler=faults.handler)}?boot={boot}")
+    page.page.wait_for_load_state("networkidle")
+    card = page.figure("counter")
+    card.operate("button", "Spell")
+    expect(card.trouble).to_contain_text("The file late.")
+    card.operate("button", "Count")
+    card.shows("presses", 1)
+    faults.mend()
+    spell(card, "one")
+    expect(card.trouble).to_have_count(0)
+
+
 @pytest.mark.parametrize(
     ("init", "word"),
     [("delete globalThis.WebAssembly;", "WebAssembly"), ("delete globalThis.Worker;", "workers")],
@@ -165,7 +199,7 @@ def test_load_callback_runs_once_and_printing_harms_nothing(visit, serve, second
     counter.shows("loads", 1)
     counter.operate("button", "Count")
     counter.shows("presses", 1)
-    assert counter.values() == {"loads": 1, "presses": 1}
+    assert counter.values() == {"loads": 1, "presses": 1, "words": ""}
 
 
 def test_text_of_a_link_is_text(visit, serve, second_site):

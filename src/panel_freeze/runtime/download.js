@@ -17,6 +17,17 @@ export let broken = null;
  * @returns {Promise<ReadableStream<Uint8Array>>}
  */
 export async function open(url, onBytes = () => {}) {
+  const { body, compressed } = await arriving(url, onBytes);
+  return compressed ? body.pipeThrough(/** @type {any} */ (new DecompressionStream('gzip'))) : body;
+}
+
+/**
+ * Fetch a file and return its body as it is stored, and whether that is compressed.
+ * @param {string} url
+ * @param {OnBytes} [onBytes]
+ * @returns {Promise<{ body: ReadableStream<Uint8Array>, compressed: boolean }>}
+ */
+async function arriving(url, onBytes = () => {}) {
   const name = nameOf(url);
   let response;
   try {
@@ -44,8 +55,7 @@ export async function open(url, onBytes = () => {}) {
     },
     cancel: (reason) => reader.cancel(reason),
   });
-  const compressed = first.value?.[0] === 0x1f && first.value?.[1] === 0x8b;
-  return compressed ? body.pipeThrough(/** @type {any} */ (new DecompressionStream('gzip'))) : body;
+  return { body, compressed: first.value?.[0] === 0x1f && first.value?.[1] === 0x8b };
 }
 
 /**
@@ -55,7 +65,22 @@ export async function open(url, onBytes = () => {}) {
  * @returns {Promise<Uint8Array>}
  */
 export async function bytes(url, onBytes) {
-  const body = await open(url, onBytes);
+  return whole(url, await open(url, onBytes));
+}
+
+/**
+ * Fetch a whole file and return it as it is stored, compressed or not.
+ * @param {string} url
+ */
+export async function stored(url) {
+  return whole(url, (await arriving(url)).body);
+}
+
+/**
+ * @param {string} url
+ * @param {ReadableStream<Uint8Array>} body
+ */
+async function whole(url, body) {
   try {
     return new Uint8Array(await new Response(body).arrayBuffer());
   } catch (error) { // which may or may not be the one that the body ended with

@@ -1,5 +1,5 @@
 // One per page: starts Python, hosts all figures' documents, answers messages in order.
-import { DownloadError, broken, bytes, fetchNow } from './download.js';
+import { DownloadError, broken, fetchNow, stored } from './download.js';
 import { addStandardLibrary, bootCold, kind, resume } from './pyodide-boot.js';
 
 /**
@@ -18,7 +18,7 @@ const early = [];
 
 self.onmessage = ({ data }) => {
   if (data.kind === 'start') start(data);
-  else if (data.kind === 'background') background();
+  else if (data.kind === 'background') later.fetch();
   else if (!resident) early.push(data);
   else receive(data);
 };
@@ -42,8 +42,21 @@ async function start(data) {
   }
 }
 
-/** Fetches what starting did not need. */
-let background = () => {};
+/** What starting did not need: fetched in the background, unpacked only if an import wants it. */
+const later = {
+  /** @type {string[]} */
+  urls: [],
+  /** @type {Map<string, Uint8Array>} */
+  files: new Map(),
+  fetch() {
+    for (const url of this.urls.splice(0)) stored(url).then((file) => this.files.set(url, file), () => {});
+  },
+  /**
+   * A file that has not come is asked for again, and says why if it does not.
+   * @param {string} url
+   */
+  take: (url) => later.files.get(url) ?? fetchNow(url),
+};
 
 const onBytes = (/** @type {number} */ count) => postMessage({ kind: 'progress', bytes: count });
 const send = (/** @type {string} */ message) => postMessage(message);
@@ -54,9 +67,9 @@ async function startCold({ parts, figures, environment, late }) {
   postMessage({ kind: 'stage', stage: 'importing' });
   const python = pyodide.pyimport('panel_freeze_resident');
   resident = python.resident;
-  const modules = python.LateModules(false, () => pyodide.toPy([fetchNow(late)]));
+  later.urls = [late];
+  python.LateModules(false, () => pyodide.toPy([later.take(late)]));
   for (const figure of figures) build(figure);
-  background = once(async () => modules.add(pyodide.toPy([await bytes(late)])));
 }
 
 /**
@@ -68,9 +81,10 @@ async function startResumed({ parts, figures, environment, late }, snapshot) {
   postMessage({ kind: 'restored' });
   const python = pyodide.pyimport('panel_freeze_resident');
   // Imports that come late need the files that starting cold would have had.
-  const modules = python.LateModules(true, () => {
-    addStandardLibrary(pyodide, fetchNow(parts.stdlib));
-    return pyodide.toPy([parts.bundle, late].map(fetchNow));
+  later.urls = [parts.stdlib, parts.bundle, late];
+  python.LateModules(true, () => {
+    addStandardLibrary(pyodide, later.take(parts.stdlib));
+    return pyodide.toPy([parts.bundle, late].map(later.take));
   });
   resident = python.resident;
   for (const { name, root } of figures) {
@@ -80,22 +94,6 @@ async function startResumed({ parts, figures, environment, late }, snapshot) {
     postMessage({ kind: 'ready', figure: name, built: { roots: [root], resumed: true } });
     resident.link(name, send);
   }
-  background = once(async () => {
-    const [stdlib, ...packs] = await Promise.all([parts.stdlib, parts.bundle, late].map((url) => bytes(url)));
-    addStandardLibrary(pyodide, stdlib);
-    modules.add(pyodide.toPy(packs));
-  });
-}
-
-/**
- * Where files do not come in the background, the import that wants them asks again and says why it fails.
- * @param {() => Promise<void>} work
- */
-function once(work) {
-  return () => {
-    background = () => {};
-    work().catch(() => {});
-  };
 }
 
 /** @param {{ name: string, module: string, number: number }} figure */

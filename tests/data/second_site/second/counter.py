@@ -1,4 +1,4 @@
-"""Counts presses, runs a callback when it is loaded, and prints."""
+"""Counts presses, runs a callback when it is loaded, prints, and imports something late."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ def app() -> pn.Column:
     """Return the app."""
     presses = pn.pane.HTML(readout("presses", 0))
     loads = pn.pane.HTML(readout("loads", 0))
+    words = pn.pane.HTML(readout("words", ""))
     button = pn.widgets.Button(name="Count")
+    spell = pn.widgets.Button(name="Spell")
     counted = {"presses": 0, "loads": 0}
 
     def count(_: object) -> None:
@@ -19,10 +21,16 @@ def app() -> pn.Column:
         print("counted", counted["presses"])  # noqa: T201
         presses.object = readout("presses", counted["presses"])
 
+    def say(_: object) -> None:
+        from second.words import spelled
+
+        words.object = readout("words", spelled(counted["presses"]))
+
     def loaded() -> None:
         counted["loads"] += 1
         loads.object = readout("loads", counted["loads"])
 
     button.on_click(count)
+    spell.on_click(say)
     pn.state.onload(loaded)
-    return pn.Column(button, presses, loads)
+    return pn.Column(button, presses, loads, spell, words)
