@@ -74,6 +74,76 @@ def test_a_memory_that_was_fetched_is_used_again(visit, address):
     expect(first.page.locator("html")).to_have_attribute("data-boot", "resumed")
 
 
+# Fills a memory from pieces, through a decoder that unpacks nothing but keeps zstd's contract: it says 0 with the last
+# byte of what was packed, and something else when it is called again, since another frame might follow, or an error
+# where what follows is none.
+FILL = """async ([boot, pieces, packed]) => {
+  const { fill } = await import(boot);
+  const module = { HEAPU8: new Uint8Array(2 ** 23) };
+  let written = 0;
+  const exports = {
+    ZSTD_estimateDStreamSize: () => 4096,
+    ZSTD_initStaticDCtx: () => 1,
+    ZSTD_isError: (result) => result === 99,
+    ZSTD_decompressStream(decoder, output, input) {
+      const [to, room, put] = new Uint32Array(module.HEAPU8.buffer, output, 3);
+      const [from, size, taken] = new Uint32Array(module.HEAPU8.buffer, input, 3);
+      const count = Math.min(room - put, size - taken, written < packed ? packed - written : 0);
+      module.HEAPU8.copyWithin(to + put, from + taken, from + taken + count);
+      new Uint32Array(module.HEAPU8.buffer, output, 3)[2] += count;
+      new Uint32Array(module.HEAPU8.buffer, input, 3)[2] += count;
+      if (written === packed) return size > taken ? 99 : 5;
+      written += count;
+      return written === packed ? 0 : 7;
+    },
+  };
+  const whole = Uint8Array.from({ length: pieces.reduce((sum, size) => sum + size, 0) }, (_, i) => 1 + i % 251);
+  let at = 0;
+  const memory = new ReadableStream({
+    pull(controller) {
+      if (!pieces.length) return controller.close();
+      const size = pieces.shift();
+      controller.enqueue(whole.slice(at, at += size));
+    },
+  });
+  try {
+    await fill(module, exports, memory, { memory: packed, window: 0, fresh: { pages: [], hash: 0 } });
+  } catch (error) {
+    return error.message;
+  }
+  return whole.every((byte, i) => module.HEAPU8[i] === byte) && module.HEAPU8.subarray(packed).every((byte) => !byte);
+}"""
+ROOM = 2**18  # what the decoder takes and gives at a time
+
+
+@pytest.fixture(scope="module")
+def fill(shared, site):
+    """Fill a memory of some size from pieces: whether it is right then, or what went wrong."""
+    boot = f"./assets/{next((site / 'assets').glob('pyodide-boot.*')).name}"
+    return lambda pieces, packed: shared.page.evaluate(FILL, [boot, pieces, packed])
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [[5], [ROOM], [2 * ROOM], [ROOM, 1], [1, ROOM], [7, ROOM, ROOM - 7], [3 * ROOM // 2, ROOM // 2], [9] * 40],
+    ids=str,
+)
+def test_a_memory_may_come_in_any_pieces(fill, pieces):
+    assert fill(pieces, sum(pieces)) is True
+
+
+@pytest.mark.parametrize(
+    ("pieces", "packed", "said"),
+    [
+        ([ROOM], ROOM + 1, f"ends after {ROOM} of {ROOM + 1} bytes"),
+        ([ROOM, 3], ROOM, "is damaged"),
+        ([ROOM + 3], ROOM, "is damaged"),
+    ],
+)
+def test_a_memory_that_is_not_whole_is_told(fill, pieces, packed, said):
+    assert said in fill(pieces, packed)
+
+
 def test_storage_that_is_refused_changes_nothing(visit, address):
     refuse = "Object.defineProperty(window, 'localStorage', { get() { throw new DOMException('refused'); } });"
     page = visit(address, init=refuse).page

@@ -154,7 +154,7 @@ const PIECE = 2 ** 18; // what goes into the decoder and comes out of it, at a t
  * @param {ReadableStream<Uint8Array>} memory
  * @param {Snapshot} snapshot
  */
-async function fill(module, exports, memory, { memory: length, window, fresh }) {
+export async function fill(module, exports, memory, { memory: length, window, fresh }) {
   const kept = fresh.pages.map(([first, number]) => (
     { start: first * PAGE, end: (first + number) * PAGE, bytes: module.HEAPU8.slice(first * PAGE, (first + number) * PAGE) }));
   if (hash(kept.map(({ bytes }) => new Uint32Array(bytes.buffer))) !== fresh.hash)
@@ -192,7 +192,8 @@ async function fill(module, exports, memory, { memory: length, window, fresh }) 
       left = exports.ZSTD_decompressStream(decoder, buffers, buffers + 12);
       if (exports.ZSTD_isError(left) || offset + numbers[2] > length) throw new Error('The saved memory is damaged.');
       put(numbers[2]);
-    } while (numbers[5] < numbers[4] || numbers[2] === PIECE);
+    // After the end it must not be asked again: it would begin another memory, and say that much is missing.
+    } while (numbers[5] < numbers[4] || (left && numbers[2] === PIECE));
   };
   const reader = memory.getReader();
   for (;;) {
