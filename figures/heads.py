@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from functools import cache
 from html import escape
 from typing import Any, NamedTuple
 
@@ -216,6 +217,12 @@ def prove(x: np.ndarray, projections: Projections, num_heads: int) -> Proof:
     return Proof(x[0], projections, whole[0][0], own_queries, float(max(differences)))
 
 
+@cache
+def proof_of(preset: str, num_heads: int) -> Proof:
+    """Return the proof for a preset with numbers, worked out once."""
+    return prove(*layer(preset), num_heads)
+
+
 class Heads(Card):
     """The stripes of the heads, the shapes of one forward pass, and the proof that slicing changes nothing."""
 
@@ -236,8 +243,6 @@ class Heads(Card):
         self._count = _HeadCount()
         self._heads = choice(self._count.param.count, "Heads", _labels(self.state.sizes))
         self._count.param.watch(self._take_heads, "count")
-        self.state.param.watch(self._offer_heads, ["preset", "heads"])
-        self._offer_heads()
         self._head = number(p.head, "Head shown")
         self._line = Stepper(p.line, "Line")
         self._cell_controls = row_and_column(self.state, *self._sides)
@@ -269,7 +274,7 @@ class Heads(Card):
 
     def compute(self) -> None:
         self.trace: list[Step] = shape_trace(*self.state.sizes, kind=self.state.kind)
-        self.proof = prove(*layer(self.state.preset), self.state.sizes.num_heads) if self._has_numbers else None
+        self.proof = proof_of(self.state.preset, self.state.sizes.num_heads) if self._has_numbers else None
 
     @property
     def _sides(self) -> tuple[list[str], list[str]]:
@@ -375,6 +380,7 @@ class Heads(Card):
 
     def draw(self) -> None:
         s = self.state.sizes
+        self._offer_heads()
         self._head.high = s.num_heads
         self._line.end_at(self.state.lines)
         self._offer_cells()
@@ -404,7 +410,7 @@ class Heads(Card):
         ]
         return Block("W_q", s.d_in, weights, drawn), Block("X W_q", s.n, proof.queries, computed)
 
-    def _offer_heads(self, *_: Any) -> None:
+    def _offer_heads(self) -> None:
         """Offer the divisors of the width; options and value in one change, since a list refuses other values."""
         s = self.state.sizes
         self._heads.param.update(options=_labels(s), value=s.num_heads)
