@@ -423,11 +423,11 @@ def _resize(page: Any, width: int, height: int = 900) -> None:
     )
 
 
-def to_webp(png: bytes) -> tuple[bytes, tuple[int, int]]:
-    """Return a picture as lossless WebP, and its size in pixels."""
+def to_webp(png: bytes, *, patient: bool = False) -> tuple[bytes, tuple[int, int]]:
+    """Return a picture as lossless WebP, and its size in pixels; `patient` tries every way to store it."""
     from PIL import Image
 
     image = Image.open(io.BytesIO(png)).convert("RGB")
     out = io.BytesIO()
-    image.save(out, "WEBP", lossless=True, quality=90, method=6)
+    image.save(out, "WEBP", lossless=True, quality=100 if patient else 90, method=6)
     return out.getvalue(), image.size

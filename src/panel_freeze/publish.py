@@ -362,8 +362,13 @@ def _picture(name: str, parts: Parts, shelf: Shelf) -> _PictureFiles:
         return _PictureFiles({})
     files = {}
     for width in PICTURE_WINDOWS:
-        for scheme in SCHEMES:
-            data, size = to_webp(parts.pictures.images[name, width, scheme])
+        pngs = {scheme: parts.pictures.images[name, width, scheme] for scheme in SCHEMES}
+        stored = {scheme: to_webp(png) for scheme, png in pngs.items()}
+        least = min(len(data) for data, _ in stored.values())
+        for scheme, (data, size) in stored.items():
+            # Light and dark are one picture in other colours: where one takes much more, WebP has guessed badly.
+            if len(data) > 1.2 * least:
+                data, size = to_webp(pngs[scheme], patient=True)
             files[width, scheme] = (shelf.put(f"{name}-{width}-{scheme}.webp", data), size)
     return _PictureFiles(files)
 
