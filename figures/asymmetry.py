@@ -19,7 +19,7 @@ from figures.shared.card import Card, Table, html, panel, scale
 from figures.shared.controls import number, segmented
 from figures.shared.heatmap import Block, Cells, Heatmap, Strip
 from figures.shared.palette import diverging, sequential
-from figures.shared.readouts import Readout, fixed, numbers, products
+from figures.shared.readouts import Readout, entries, fixed, numbers, products, results
 from figures.shared.selection import row_and_column
 from figures.shared.state import FigureState
 
@@ -245,10 +245,10 @@ class Asymmetry(Card):
         limit = DIFFERENCES[self.state.show]
         made = self._hows.weights if weights else self._hows.scores
         apart = [
-            [f"{fixed(float(one))} − {fixed(float(other))}" for one, other in zip(row, column, strict=True)]
-            for row, column in zip(matrix, matrix.T, strict=True)
+            [f"{one} − {other}" for one, other in zip(*rows, strict=True)]
+            for rows in zip(entries(matrix), entries(matrix.T), strict=True)
         ]
-        hows, apart_hows = _named(name, made), _named(f"{name} − {name}ᵀ", _with_results(apart, gap))
+        hows, apart_hows = _named(name, made), _named(f"{name} − {name}ᵀ", results(apart, gap))
         self._map.draw(Cells(matrix, sequential(matrix, *limits), hows), (i, j), mirror=True)
         self._difference.draw(Cells(gap, diverging(gap, limit), apart_hows), (i, j), mirror=True)
         self._draw_pipeline()
@@ -275,18 +275,18 @@ class Asymmetry(Card):
     def _draw_pipeline(self) -> None:
         r = self.result
         i, j = self._cell
-        blocks = {"X": _block("X", r.x, SCALES["X"], _values(r.x))}
+        blocks = {"X": _block("X", r.x, SCALES["X"], entries(r.x))}
         marked = [("Ω", i, j, 1, 1), ("A", i, j, 1, 1)]
         if r.projections is not None:
             for letter, weight, product in zip("qkv", r.projections, (r.q, r.k, r.v), strict=True):
-                blocks[f"W_{letter}"] = _block(f"W_{letter}", weight, SCALES["W"], _values(weight))
-                sums = _with_results(products(r.x, weight), product)
+                blocks[f"W_{letter}"] = _block(f"W_{letter}", weight, SCALES["W"], entries(weight))
+                sums = results(products(r.x, weight), product)
                 blocks[letter.upper()] = _block(letter.upper(), product, SCALES["QKV"], sums)
             marked += [("Q", i, 0, 1, D_K), ("K", j, 0, 1, D_K)]
         else:
             width = r.x.shape[1]
             marked += [("X", i, 0, 1, width), ("X", j, 0, 1, width)]
-        averages = _with_results(products(r.weights, r.v), r.z)
+        averages = results(products(r.weights, r.v), r.z)
         blocks |= {
             "Ω": _block("Ω", r.omega, SCALES["Ω"], self._hows.scores),
             "A": _block("A", r.weights, SCALES["A"], self._hows.weights),
@@ -302,25 +302,13 @@ def explain(r: Result) -> Hows:
         [f"exp({fixed(float(score))} / {r.root}) / {fixed(float(total))}" for score in row]
         for row, total in zip(r.omega, totals, strict=True)
     ]
-    return Hows(_with_results(products(r.q, r.k.T), r.omega), _with_results(quotients, r.weights))
+    return Hows(results(products(r.q, r.k.T), r.omega), results(quotients, r.weights))
 
 
 def _named(name: str, texts: list[list[str]]) -> list[str]:
     return [
         f"{name}[{TOKENS[i]}, {TOKENS[j]}] = {text}" for i, row in enumerate(texts) for j, text in enumerate(row)
     ]  # fmt: skip
-
-
-def _values(matrix: np.ndarray) -> list[list[str]]:
-    return [[fixed(float(value)) for value in row] for row in matrix]
-
-
-def _with_results(texts: list[list[str]], matrix: np.ndarray) -> list[list[str]]:
-    """Return each text followed by the entry it results in."""
-    return [
-        [f"{text} = {value}" for text, value in zip(*rows, strict=True)]
-        for rows in zip(texts, _values(matrix), strict=True)
-    ]
 
 
 def _block(name: str, matrix: np.ndarray, limits: tuple[float, float], texts: list[list[str]]) -> Block:

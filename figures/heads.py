@@ -19,7 +19,7 @@ from attention_core.torch_random import TorchGenerator
 from figures.shared.boxes import STRIPES, nested_boxes
 from figures.shared.card import Card, Table, html, panel
 from figures.shared.controls import choice, number, segmented
-from figures.shared.readouts import Readout, fixed, numbers, products
+from figures.shared.readouts import Readout, entries, fixed, numbers, products, results
 from figures.shared.selection import offer, row_and_column, withhold
 from figures.shared.state import FigureState, Unusable
 from figures.shared.stepper import Stepper
@@ -403,12 +403,8 @@ class Heads(Card):
         if proof is None:
             return Block("W_q", s.d_in), Block("X W_q", s.n)
         weights = proof.projections.query
-        drawn = [[fixed(float(weight)) for weight in row] for row in weights]
-        computed = [
-            [f"{terms} = {fixed(float(query))}" for terms, query in zip(*rows, strict=True)]
-            for rows in zip(products(proof.x, weights), proof.queries, strict=True)
-        ]
-        return Block("W_q", s.d_in, weights, drawn), Block("X W_q", s.n, proof.queries, computed)
+        computed = results(products(proof.x, weights), proof.queries)
+        return Block("W_q", s.d_in, weights, entries(weights)), Block("X W_q", s.n, proof.queries, computed)
 
     def _offer_heads(self) -> None:
         """Offer the divisors of the width; options and value in one change, since a list refuses other values."""

@@ -58,6 +58,19 @@ def scientific(value: float) -> str:
     return f"{mantissa} × 10{raised}".replace("-", "−")
 
 
+def entries(matrix: np.ndarray, digits: int = 4) -> list[list[str]]:
+    """Return each entry of a matrix, shape (n, m), with a fixed count of decimals."""
+    return [[fixed(float(value), digits) for value in row] for row in matrix]
+
+
+def results(texts: list[list[str]], matrix: np.ndarray) -> list[list[str]]:
+    """Return each text followed by the entry of a matrix, shape (n, m), that it results in."""
+    return [
+        [f"{text} = {value}" for text, value in zip(*rows, strict=True)]
+        for rows in zip(texts, entries(matrix), strict=True)
+    ]
+
+
 def products(left: np.ndarray, right: np.ndarray, digits: int = 3) -> list[list[str]]:
     """Return, for each entry of a matrix product, the sum it comes from, as ``0.430·0.296 + 0.150·(−0.517)``.
 
@@ -68,7 +81,7 @@ def products(left: np.ndarray, right: np.ndarray, digits: int = 3) -> list[list[
     digits : int
         Decimals of each number.
     """
-    rows, columns = ([[fixed(float(value), digits) for value in line] for line in factor] for factor in (left, right.T))
+    rows, columns = (entries(factor, digits) for factor in (left, right.T))
     columns = [[f"({text})" if text.startswith("−") else text for text in column] for column in columns]
     return [[" + ".join(map("·".join, zip(row, column, strict=True))) for column in columns] for row in rows]
 

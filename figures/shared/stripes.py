@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +32,7 @@ class Block(NamedTuple):
     name: str
     rows: int
     numbers: np.ndarray | None = None
-    hows: list[list[str]] | None = None
+    hows: Sequence[Sequence[str]] = ()
 
 
 def head_colour(head: int) -> str:
@@ -142,7 +142,8 @@ class Stripes:
             for head, row, column in np.ndindex(num_heads, block.rows, head_dim)
         ]
         heights = [size * block.rows for block in blocks]
-        framed = [(*corner, size * head_dim) for corner in zip(tops, [at[shown * head_dim]] * 2, heights, strict=True)]
+        left, width = at[shown * head_dim], size * head_dim
+        framed = [(top, left, height, width) for top, height in zip(tops, heights, strict=True)]
         row, column = cell
         selected = [(tops[1] + size * row, at[column], size, size)] if self._places else []
         sources = [(tops[0], at[column], heights[0], size)] if self._places else []
@@ -157,7 +158,7 @@ class Stripes:
 def _add_stripe(data: dict[str, list], block: Block, head: int, head_dim: int, x: float, y: float, size: float) -> None:
     """Add the columns of one head: cell by cell if there are numbers, in one piece otherwise."""
     first = head * head_dim
-    if block.numbers is None or block.hows is None:
+    if block.numbers is None:
         last = f" … {first + head_dim:,}" if head_dim > 1 else ""
         pieces = [(0.0, 0.0, block.rows, head_dim, "", f"{block.name}, head {head + 1}: columns {first + 1:,}{last}")]
     else:

@@ -319,7 +319,7 @@ class Resident:
 
 
 class LateModules:
-    """Modules that starting did not import. They come in the background, or at once when one is wanted.
+    """Modules that starting did not import. Their files are unpacked when one is wanted.
 
     Parameters
     ----------
@@ -327,7 +327,7 @@ class LateModules:
         Whether no file of any module is there, since the memory was restored; else those that the bake
         imported are.
     fetch : callable
-        Fetches their packs, and waits for them.
+        Returns their packs, and waits for those that have not come in the background.
     """
 
     def __init__(self, resumed: bool, fetch: Callable[[], Sequence[bytes]]) -> None:
@@ -341,12 +341,10 @@ class LateModules:
     def find_spec(self, name: str, path: object = None, target: object = None) -> None:  # noqa: ARG002
         """Find nothing, but see that the files are there for the finders that come next."""
         if name in self._names or name.split(".")[0] in sys.stdlib_module_names & self._names:
-            self.add(self._fetch())
+            self._add(self._fetch())
 
-    def add(self, packs: Sequence[bytes]) -> None:
+    def _add(self, packs: Sequence[bytes]) -> None:
         """Put the files of the packs where Python looks for them, once: the standard library's into its zip."""
-        if self not in sys.meta_path:
-            return
         sys.meta_path.remove(self)
         with zipfile.ZipFile(STANDARD_LIBRARY, "a") as library:
             for data in packs:
