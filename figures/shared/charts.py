@@ -1,191 +1,228 @@
-"""Charts: lines for what theory says, dots and bars for what was measured, bands for what chance allows.
+"""Charts: axes with lines, bands and dots, drawn by Bokeh.
 
-All layers are made once; a change sets their data. Ticks are given, so that logarithmic axes read as well
-as plain ones.
+A chart is declared with its layers; a change of state sets their data, and nothing is rebuilt. Lines are labelled
+where they are, so that no key and no tooltip is needed. A canvas cannot follow the page from light to dark, so its
+lines have colours half way; its text is in the page's ink.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import panel as pn
-from bokeh.models import ColumnDataSource, FixedTicker, HoverTool, Range1d, Span
+from bokeh.models import ColumnDataSource, FixedTicker, Label, Range1d, Span
 from bokeh.plotting import figure
 
-from figures.shared.card import Html
-from figures.shared.heatmap import FONT, TOOLTIP
-from figures.shared.palette import NEUTRAL, PAPER, SELECTED
-from figures.shared.source import show
-from figures.shared.styles import PANEL, PLOT
+from figures.shared.palette import both
+from figures.shared.panels import Of, Table, caption, of
 
-# The axes are in the page's ink. A line drawn through data cannot follow the page from light to dark, so
-# it has a grey that stands out from both.
-THEORY = "#7c7972"
-INK = """
-:host { --bk-axis-line-color: var(--muted); --bk-major-tick-line-color: var(--muted); --bk-line-color: var(--ink); }
-"""
-WIDE = """
-:host { flex: 1 1 100%; max-width: 100%; }
-"""
-BESIDE = """
-:host { flex: 2 1 480px; max-width: 704px; }
+FONT = "Page Sans, Page Math, system-ui, sans-serif"
+PLOT = """
+:host { width: 100%; flex: 0 0 auto !important; touch-action: pan-x pan-y pinch-zoom;
+  --bk-axis-line-color: transparent; --bk-major-tick-line-color: var(--line); --bk-major-label-text-color: var(--muted);
+  --bk-grid-line-color: var(--line); --bk-outline-line-color: transparent; --bk-text-color: var(--ink);
+  --bk-border-fill-color: var(--paper); --bk-background-fill-color: var(--paper); --bk-line-color: var(--muted); }
+.bk-Canvas { clip-path: inset(2px 0 0 2px); }
 """
 
-Ticks = Mapping[float, str]
+
+@dataclass(frozen=True)
+class Axis:
+    """One axis: its ends, its ticks by place, and whether it is logarithmic."""
+
+    low: float
+    high: float
+    ticks: Mapping[float, str]
+    log: bool = False
 
 
+def log(low: float, high: float, ticks: Mapping[float, str]) -> Axis:
+    """Return a logarithmic axis."""
+    return Axis(low, high, ticks, log=True)
+
+
+def linear(low: float, high: float, ticks: Mapping[float, str]) -> Axis:
+    """Return an axis with even distances."""
+    return Axis(low, high, ticks)
+
+
+@dataclass(frozen=True)
 class Layer:
-    """One set of glyphs, and the data they show."""
-
-    def __init__(self, *columns: str) -> None:
-        self.source = ColumnDataSource({column: [] for column in columns})
-
-    def show(self, **columns: Any) -> None:
-        """Show these data instead; a single text or number holds for all."""
-        length = max((len(c) for c in columns.values() if not _single(c)), default=0)
-        lists = {
-            name: [column] * length if _single(column) else np.asarray(column).tolist()
-            for name, column in columns.items()
-        }
-        show(self.source, lists)
-
-    def clear(self) -> None:
-        """Show nothing."""
-        show(self.source, {name: [] for name in self.source.data})
-
-
-class Chart:
-    """Axes for layers of lines, dots, bars and bands; those added first lie below.
+    """One set of marks.
 
     Parameters
     ----------
+    kind : str
+        ``line``, ``band`` (between `low` and `high`), ``dots``, ``whiskers`` or ``rule`` (from edge to edge).
+    name : str
+        What it is, in the data table.
+    data : callable
+        Returns from state and result a dict of columns: ``x`` and ``y``, or ``x``, ``low`` and ``high``; for a rule
+        the place alone, on the x axis.
+    hue : str
+        The name of a colour.
     label : str
-        What is shown, for those who cannot see it.
-    x, y : (float, float)
-        The ends of the axes; `y` may run downwards.
-    x_ticks, y_ticks : mapping of float to str
-        Where the ticks are, and what stands there.
-    x_label, y_label : str
-        What the axes measure.
-    log : str
-        The axes that are logarithmic: ``""``, ``"x"`` or ``"xy"``.
-    height : str
-        CSS; ``cqi`` is a hundredth of the width.
+        Stands at its last point; of state and result.
+    shift : pair of float
+        By how many pixels the label stands right of that point and above it.
+    align : str
+        ``left`` or ``right``: the side of the label that is there.
     """
 
-    def __init__(
-        self,
-        label: str,
-        *,
-        x: tuple[float, float],
-        y: tuple[float, float],
-        x_ticks: Ticks,
-        y_ticks: Ticks,
-        x_label: str,
-        y_label: str = "",
-        log: str = "",
-        height: str = "88cqi",
-        **options: Any,
-    ) -> None:
-        self.plot = figure(
-            x_range=Range1d(*x), y_range=Range1d(*y),
-            x_axis_type="log" if "x" in log else "linear", y_axis_type="log" if "y" in log else "linear",
-            x_axis_label=x_label, y_axis_label=y_label, min_border=4, toolbar_location=None, tools="",
-            background_fill_color=PAPER, border_fill_color=PAPER, sizing_mode="stretch_width",
-            html_attributes={"role": "img", "aria-label": label}, **options,
+    kind: str
+    name: str
+    data: Of
+    hue: str = "muted"
+    label: str | Of = ""
+    shift: tuple[float, float] = (8, 0)
+    align: str = "left"
+    width: float = 2.2
+    dash: str = "solid"
+    size: float = 6
+
+
+@dataclass
+class Chart:
+    """Axes with layers; those named first lie below.
+
+    Parameters
+    ----------
+    title, note : str
+        What it shows, and muted words beside it; of state and result.
+    label : str
+        What it shows, for those who cannot see it.
+    x, y : Axis
+        The axes.
+    layers : sequence of Layer
+        What is drawn.
+    height : str
+        In CSS.
+    left, right : int
+        Pixels that are kept for the ticks of the y axis, and for labels at the end of lines.
+    """
+
+    title: str | Of
+    label: str
+    x: Axis
+    y: Axis
+    layers: Sequence[Layer]
+    note: str | Of = ""
+    height: str = "18rem"
+    left: int = 48
+    right: int = 16
+    area: str = "main"
+    _sources: list[Any] = field(default_factory=list, repr=False)
+    _labels: dict[int, Label] = field(default_factory=dict, repr=False)
+
+    def plot(self) -> figure:
+        """Make the plot, once; `draw` fills it."""
+        self._sources, self._labels = [], {}
+        plot = figure(
+            x_range=Range1d(self.x.low, self.x.high), y_range=Range1d(self.y.low, self.y.high),
+            x_axis_type="log" if self.x.log else "linear", y_axis_type="log" if self.y.log else "linear",
+            min_border_left=self.left, min_border_right=self.right, min_border_top=10, min_border_bottom=26,
+            toolbar_location=None, tools="", sizing_mode="stretch_width",
+            html_attributes={"role": "img", "aria-label": self.label},
         )  # fmt: skip
-        for axis, ticks in ((self.plot.xaxis[0], x_ticks), (self.plot.yaxis[0], y_ticks)):
-            axis.ticker = FixedTicker(ticks=list(ticks))
-            axis.major_label_overrides = dict(ticks)
-            axis.minor_tick_line_color = None
-            axis.major_tick_in = 0
-            axis.major_tick_out = 4
-            axis.major_label_text_font = axis.axis_label_text_font = FONT
-            axis.major_label_text_font_size = axis.axis_label_text_font_size = "12px"
-            axis.axis_label_text_font_style = "normal"
-            axis.axis_label_standoff = 4
-            axis.major_label_standoff = 4
-        self.plot.stylesheets = [PLOT, INK, f":host {{ height: {height} !important; }}"]
-        self.pane = pn.pane.Bokeh(self.plot, sizing_mode="stretch_width", margin=0)
+        plot.stylesheets = [PLOT, f":host {{ height: {self.height} !important; }}"]
+        plot.xgrid.visible = False
+        for axis, its in ((plot.xaxis[0], self.x), (plot.yaxis[0], self.y)):
+            axis.ticker = FixedTicker(ticks=list(its.ticks))
+            axis.major_label_overrides = dict(its.ticks)
+            axis.update(minor_tick_line_color=None, major_tick_line_color=None, major_label_standoff=6)
+            axis.update(major_label_text_font=FONT, major_label_text_font_size="0.75rem")
+        plot.ygrid[0].ticker = plot.yaxis[0].ticker
+        for index, layer in enumerate(self.layers):
+            self._sources.append(_KINDS[layer.kind](plot, layer))
+            if layer.label:
+                self._labels[index] = _end_label(plot, layer)
+        for renderer in plot.renderers:  # one look, selected or not: each other look is prepared with every change
+            renderer.update(selection_glyph=None, nonselection_glyph=None, muted_glyph=None)
+        return plot
 
-    def band(self, colour: str = NEUTRAL) -> Layer:
-        """Add a band between `low` and `high`."""
-        layer = Layer("x", "low", "high")
-        self.plot.varea("x", "low", "high", source=layer.source, fill_color=colour, fill_alpha=0.22)
-        return layer
+    def draw(self, s: Any, r: Any) -> None:
+        """Show a state; only what differs is sent."""
+        for index, (layer, source) in enumerate(zip(self.layers, self._sources, strict=True)):
+            data = layer.data(s, r)
+            if isinstance(source, Span):
+                source.location = float(data)
+                end = (float(data), self.y.high)
+            else:
+                columns = {name: np.asarray(column, dtype=float).tolist() for name, column in data.items()}
+                changed = {name: column for name, column in columns.items() if source.data.get(name) != column}
+                if changed:
+                    source.data.update(changed)
+                ys = columns.get("y") or columns.get("high")
+                end = (columns["x"][-1], ys[-1]) if columns["x"] else None
+            if index in self._labels:
+                text = of(layer.label, s, r) if end else ""
+                place = {"x": end[0], "y": end[1]} if end else {}
+                self._labels[index].update(text=text, **place)
 
-    def line(self, colour: str = THEORY, *, width: float = 1.4, dash: str = "solid") -> Layer:
-        """Add a line."""
-        layer = Layer("x", "y")
-        self.plot.line("x", "y", source=layer.source, line_color=colour, line_width=width, line_dash=dash)
-        return layer
+    def render(self, s: Any, r: Any) -> str:
+        """Return what stands above the plot as HTML."""
+        return caption(of(self.title, s, r), of(self.note, s, r))
 
-    def whiskers(self, colour: str) -> Layer:
-        """Add vertical strokes between `low` and `high`."""
-        layer = Layer("x", "low", "high")
-        self.plot.segment("x", "low", "x", "high", source=layer.source, line_color=colour, line_width=2)
-        return layer
-
-    def dots(self, colour: str, *, marker: str = "circle", size: float = 7, hollow: bool = False) -> Layer:
-        """Add dots, with an explanation `how` of each."""
-        layer = Layer("x", "y", "how")
-        dots = self.plot.scatter(
-            "x", "y", source=layer.source, marker=marker, size=size, line_color=colour, line_width=1.8,
-            fill_color=None if hollow else colour,
-        )  # fmt: skip
-        self._explain(dots)
-        return layer
-
-    def bars(self, *, along: str = "x", thickness: float = 0.7) -> Layer:
-        """Add bars at `at` of length `end`, each with its `colour` and its explanation `how`."""
-        layer = Layer("at", "end", "colour", "how")
-        ends = {"x": "at", "top": "end", "width": thickness, "bottom": 0}
-        if along == "y":
-            ends = {"y": "at", "right": "end", "height": thickness, "left": 0}
-        draw = self.plot.hbar if along == "y" else self.plot.vbar
-        # The outline keeps dark bars visible on a dark page.
-        self._explain(draw(**ends, source=layer.source, fill_color="colour", line_color=NEUTRAL, line_width=0.8))
-        return layer
-
-    def frames(self, *, thickness: float = 0.7) -> Layer:
-        """Add dashed outlines around bars at `at` of length `end`: what a selected cell comes from."""
-        layer = Layer("at", "end")
-        self.plot.vbar(
-            x="at", top="end", width=thickness, bottom=0, source=layer.source,
-            fill_color=None, line_color=SELECTED, line_width=2.5, line_dash="dashed",
-        )  # fmt: skip
-        return layer
-
-    def rule(self, at: float, *, across: str = "width", dash: str = "solid") -> Span:
-        """Add a thin straight line in ink from edge to edge."""
-        span = Span(location=at, dimension=across, line_width=1.2, line_dash=dash, level="glyph")
-        self.plot.add_layout(span)
-        return span
-
-    def _explain(self, glyphs: Any) -> None:
-        self.plot.add_tools(HoverTool(renderers=[glyphs], tooltips=TOOLTIP, point_policy="follow_mouse"))
+    def data(self, s: Any, r: Any) -> list[Table]:
+        """Return the data of all layers."""
+        title = of(self.title, s, r) or self.label
+        tables = []
+        for layer in self.layers:
+            if layer.kind != "rule" and len((data := layer.data(s, r))["x"]):
+                names = [name for name in data if name != "x"]
+                values = np.column_stack([np.asarray(data[name], dtype=float) for name in names])
+                tables.append(Table(f"{title}: {layer.name}", [f"{x:,.6g}" for x in data["x"]], names, values))
+        return tables
 
 
-def wide(plot: pn.viewable.Viewable, caption: Html, *, beside: bool = False) -> pn.Column:
-    """Return a chart with its caption, as wide as the figure or, `beside` a small one, as two small ones."""
-    return pn.Column(plot, caption, stylesheets=[PANEL, BESIDE if beside else WIDE], margin=0)
+def _end_label(plot: figure, layer: Layer) -> Label:
+    label = Label(
+        x=1, y=1, text="", x_offset=layer.shift[0], y_offset=layer.shift[1], text_align=layer.align,
+        text_baseline="middle", text_font=FONT, text_font_size="0.8125rem", text_font_style="bold",
+        stylesheets=[f":host {{ --bk-text-color: var(--{layer.hue}); }}"],
+    )  # fmt: skip
+    plot.add_layout(label)
+    return label
 
 
-def mark(colour: str, shape: str, name: str) -> str:
-    """Return one entry of a chart's key as HTML: a mark in the colour of its layer, and its name."""
-    return (
-        f'<span style="white-space:nowrap"><span aria-hidden="true" style="color:{colour}">{shape}</span> {name}</span>'
-    )
+def _line(plot: figure, layer: Layer) -> ColumnDataSource:
+    source = ColumnDataSource({"x": [], "y": []})
+    plot.line("x", "y", source=source, line_color=both(layer.hue), line_width=layer.width, line_dash=layer.dash)
+    return source
 
 
-def power_of_ten(exponent: int) -> str:
-    """Return a power of ten as people write it: 1, 10, 100, then 10³ and 10⁻³."""
-    if 0 <= exponent <= 2:
-        return str(10**exponent)
-    return "10" + str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+def _band(plot: figure, layer: Layer) -> ColumnDataSource:
+    source = ColumnDataSource({"x": [], "low": [], "high": []})
+    plot.varea("x", "low", "high", source=source, fill_color=both(layer.hue), fill_alpha=0.2)
+    return source
 
 
-def _single(column: Any) -> bool:
-    return isinstance(column, str | int | float)
+def _dots(plot: figure, layer: Layer) -> ColumnDataSource:
+    source = ColumnDataSource({"x": [], "y": []})
+    colour = both(layer.hue)
+    plot.scatter("x", "y", source=source, size=layer.size, line_color=colour, fill_color=colour)
+    return source
+
+
+def _whiskers(plot: figure, layer: Layer) -> ColumnDataSource:
+    source = ColumnDataSource({"x": [], "low": [], "high": []})
+    plot.segment("x", "low", "x", "high", source=source, line_color=both(layer.hue), line_width=layer.width)
+    return source
+
+
+def _rule(plot: figure, layer: Layer) -> Span:
+    span = Span(location=1, dimension="height", line_width=1.5, line_dash=layer.dash, level="glyph")
+    span.stylesheets = [f":host {{ --bk-line-color: var(--{layer.hue}); }}"]
+    plot.add_layout(span)
+    return span
+
+
+_KINDS: dict[str, Callable[[figure, Layer], Any]] = {
+    "line": _line,
+    "band": _band,
+    "dots": _dots,
+    "whiskers": _whiskers,
+    "rule": _rule,
+}

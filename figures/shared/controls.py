@@ -1,225 +1,230 @@
-"""Controls: Panel widgets with the role, the accessible name and the look that every figure shares.
+"""Controls: native form elements, with the role, the accessible name and the look that every figure shares.
 
-Panel's and Bokeh's own widgets do the work. What is added is HTML attributes: those of the element
-itself, and those written ``data-aria-…``, which the page hands on to the element inside the widget's
-shadow root that takes the focus (a slider's handle, a field's input).
+They are plain HTML. What they set is written on them: ``data-set="mode=tied"`` sends that pair, ``data-set="d_k"``
+sends the element's own value under that key. The page listens, and Python's answer is new HTML, which the page works
+into what is there, so that focus and an unfinished drag stay.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from html import escape
 from typing import Any
 
-import panel as pn
-import param
-from bokeh.models import NumericInput
-from panel.widgets.base import Widget
-
-from figures.shared.styles import CONTROL, FIELD, SEGMENTED, SLIDER, STEPPER, SWITCH
+from figures.shared.format import symbols
+from figures.shared.state import SEEDS, Control, FigureState, to_text
 
 
-class Segmented(pn.widgets.RadioBoxGroup):
-    """A choice of a few, side by side: a ``radiogroup`` of native ``radio`` buttons."""
-
-    html_attributes = param.Dict(default={})
-
-
-class Slider(pn.widgets.IntSlider):
-    """A ``slider`` over whole steps."""
-
-    html_attributes = param.Dict(default={})
-
-
-class NumberField(Widget):
-    """A field for one number, typed exactly; out of bounds moves to the nearest bound."""
-
-    value = param.Number(default=0, allow_None=True)
-    low = param.Number(default=None, allow_None=True)
-    high = param.Number(default=None, allow_None=True)
-    mode = param.Selector(default="int", objects=["int", "float"])
-    html_attributes = param.Dict(default={})
-
-    _widget_type = NumericInput
-    _rename = {"name": "title"}  # noqa: RUF012 (Panel's own protocol)
-
-
-class Switch(pn.widgets.Checkbox):
-    """A ``switch``: on or off."""
-
-    html_attributes = param.Dict(default={})
-
-
-class Choice(pn.widgets.Select):
-    """A choice of many, from a list that opens."""
-
-    html_attributes = param.Dict(default={})
-
-
-class Button(pn.widgets.Button):
-    """A named button; `pressed` marks the one whose state is shown."""
-
-    html_attributes = param.Dict(default={})
-    pressed = param.Boolean(default=None, allow_None=True)
-
-    _rename = {"pressed": None}  # noqa: RUF012
-
-    def __init__(self, **params: Any) -> None:
-        super().__init__(**params)
-        self._mark()
-
-    @param.depends("pressed", watch=True)
-    def _mark(self) -> None:
-        if self.pressed is not None:
-            self.html_attributes = {"data-aria-pressed": "true" if self.pressed else "false"}
-
-
-def segmented(parameter: param.Parameter, name: str, labels: Mapping[str, Any]) -> Segmented:
-    """Return radio buttons for a parameter: `labels` maps what is shown to what is set."""
-    widget = Segmented(
-        options=dict(labels),
-        inline=True,
-        html_attributes={"role": "radiogroup", "aria-label": name, "data-label": name},
-        stylesheets=[CONTROL, SEGMENTED],
-        margin=0,
-    )
-    _bind(widget, parameter)
-    return widget
-
-
-def switch(parameter: param.Parameter, name: str) -> Switch:
-    """Return a switch for a parameter that is on or off."""
-    widget = Switch(
-        label=name,
-        html_attributes={"data-aria-label": name, "data-role": "switch"},
-        stylesheets=[CONTROL, SWITCH],
-        margin=0,
-        width=None,
-    )
-    _bind(widget, parameter)
-    return widget
-
-
-def choice(parameter: param.Parameter, name: str, labels: Mapping[str, Any]) -> Choice:
-    """Return a list to choose from; `labels` maps what is shown to what is set."""
-    widget = Choice(
-        options=dict(labels),
-        html_attributes={"data-label": name, "data-aria-label": name},
-        stylesheets=[CONTROL, FIELD],
-        margin=0,
-        width=None,
-        sizing_mode=None,
-    )
-    _bind(widget, parameter)
-    return widget
-
-
-def number(parameter: param.Parameter, name: str, *, label: bool = True) -> NumberField:
-    """Return a number field for a parameter, within its bounds or from the smallest to the largest of its values."""
-    listed = isinstance(parameter, param.Selector)
-    low, high = (min(parameter.objects), max(parameter.objects)) if listed else parameter.bounds or (None, None)
-    whole = listed or isinstance(parameter, param.Integer)
-    attributes = {"data-aria-label": name, "data-role": "spinbutton"}
-    if label:
-        attributes["data-label"] = name
-    widget = NumberField(
-        low=low,
-        high=high,
-        mode="int" if whole else "float",
-        html_attributes=attributes,
-        stylesheets=[CONTROL, FIELD],
-        margin=0,
-        width=None,
-    )
-    _bind(widget, parameter)
-
-    def tell(*_: Any) -> None:
-        ends = {"data-aria-valuemin": widget.low, "data-aria-valuemax": widget.high, "data-aria-valuenow": widget.value}
-        widget.html_attributes = attributes | {name: str(end) for name, end in ends.items() if end is not None}
-
-    widget.param.watch(tell, ["value", "low", "high"])
-    tell()
-    return widget
-
-
-def slider(
-    parameter: param.Parameter,
-    name: str,
-    *,
-    values: Sequence[Any] | None = None,
-    text: Callable[[Any], str] = str,
-    exact: bool = True,
-) -> pn.Row:
-    """Return a slider for a parameter, with a number field beside it.
+def render(state: FigureState, key: str, notes: Mapping[str, str], *, bare: bool = False) -> str:
+    """Return the control of one parameter as HTML.
 
     Parameters
     ----------
-    parameter : param.Parameter
-        What the slider sets: whole numbers within its bounds, or one of `values`.
-    name : str
-        The accessible name.
-    values : sequence, optional
-        The values of the steps, in order; without it every whole number within the bounds.
-    text : callable
-        Writes a value for people, as the slider's ``aria-valuetext``.
-    exact : bool
-        Whether a number field stands beside it.
+    state : FigureState
+        The state it shows.
+    key : str
+        The parameter.
+    notes : mapping of str to str
+        By key, why what was typed last was not used as it is.
+    bare : bool
+        Whether a slider stands on a chart's axis: without a label above it.
     """
-    steps = list(values) if values is not None else list(range(parameter.bounds[0], parameter.bounds[1] + 1))
-    owner, key = parameter.owner, parameter.name
-    widget = Slider(start=0, end=len(steps) - 1, step=1, show_value=False, tooltips=False, margin=0, width=None)
-    widget.stylesheets = [CONTROL, SLIDER]
-
-    def nearest(value: Any) -> int:
-        return min(range(len(steps)), key=lambda i: abs(steps[i] - value))
-
-    def show(*_: Any) -> None:
-        value = getattr(owner, key)
-        # A position the reader chose is kept; the state may lie between two steps.
-        widget.param.update(
-            value=nearest(value),
-            html_attributes={
-                "data-label": name,
-                "data-aria-label": name,
-                "data-aria-valuetext": text(value),
-                "data-aria-valuenow": str(value),
-                "data-aria-valuemin": str(steps[0]),
-                "data-aria-valuemax": str(steps[-1]),
-            },
-        )
-
-    def take(event: param.parameterized.Event) -> None:
-        if nearest(getattr(owner, key)) != event.new:
-            setattr(owner, key, steps[event.new])
-
-    owner.param.watch(show, key)
-    show()
-    widget.param.watch(take, "value")
-    field = [number(parameter, name, label=False)] if exact else []
-    return pn.Row(widget, *field, stylesheets=[STEPPER], margin=0)
+    control: Control = state.param[key].control
+    return _KINDS[control.kind](state, key, control, notes.get(key, ""), bare)
 
 
-def button(name: str, action: Callable[[], object], **options: Any) -> Button:
-    """Return a named button that runs `action`."""
-    widget = Button(label=name, margin=0, **options)
-    widget.on_click(lambda _: action())
-    return widget
+def inline(state: FigureState, key: str) -> str:
+    """Return the value of a parameter as text inside a sentence that can be dragged and typed."""
+    control: Control = state.param[key].control
+    value, (low, high) = getattr(state, key), _ends(state, key)
+    text = control.text(value)
+    return (
+        f'<input class="inline" {_reader(key, f"{control.label}, in the sentence", control, value, low, high)} '
+        f'value="{escape(text)}" style="width:{len(text) + 0.6:.1f}ch" data-drag title="drag or type">'
+    )
 
 
-def _bind(widget: Any, parameter: param.Parameter) -> None:
-    """Keep a widget's value and a parameter equal; what the parameter refuses, the widget takes back."""
-    owner, key = parameter.owner, parameter.name
+def button(text: str, pairs: str, *, classes: str = "", attributes: str = "", name: str = "") -> str:
+    """Return a button that sends pairs to the state."""
+    named = f' aria-label="{escape(name)}"' if name else ""
+    return (
+        f'<button type="button" class="button {classes}" data-set="{escape(pairs)}"{named} {attributes}>'
+        f"{symbols(text)}</button>"
+    )
 
-    def show(*_: Any) -> None:
-        widget.value = getattr(owner, key)
 
-    def take(event: param.parameterized.Event) -> None:
-        if event.new == getattr(owner, key):
-            return
-        try:
-            setattr(owner, key, event.new)
-        except ValueError:
-            show()
+def _radios(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:  # noqa: ARG001
+    value = getattr(state, key)
+    items = "".join(radio(key, option, text, option == value) for option, text in (control.options or {}).items())
+    return _field(
+        control,
+        f'<div class="radios" role="radiogroup" aria-label="{escape(control.label)}">{items}</div>',
+        note,
+        element="div",
+    )
 
-    show()
-    owner.param.watch(show, key)
-    widget.param.watch(take, "value")
+
+def radio(key: str, value: Any, text: str, checked: bool, content: str = "") -> str:
+    """Return one radio button of a choice; `content` is the drawing that it stands for."""
+    return (
+        f'<label class="radio"><input type="radio" name="{key}" data-set="{key}={escape(to_text(value))}" '
+        f'aria-label="{escape(text)}"{" checked" if checked else ""}><span>{symbols(text)}</span>{content}</label>'
+    )
+
+
+def _list(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:  # noqa: ARG001
+    options = control.options or {}
+    return _field(control, _select(key, control.label, options, getattr(state, key)), note)
+
+
+def _select(key: str, name: str, options: Mapping[Any, str], value: Any, *, disabled: bool = False) -> str:
+    items = "".join(
+        f'<option value="{escape(to_text(option))}"{" selected" if option == value else ""}>{escape(text)}</option>'
+        for option, text in options.items()
+    )
+    off = " disabled" if disabled else ""
+    return f'<select data-set="{key}" aria-label="{escape(name)}"{off}>{items}</select>'
+
+
+def _cell(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:  # noqa: ARG001
+    row, column = getattr(state, key)
+    rows, columns = sides(state, key)
+    along = (
+        ("Row", {(i, column): _numbered(i, text) for i, text in enumerate(rows, 1)}),
+        ("Column", {(row, j): _numbered(j, text) for j, text in enumerate(columns, 1)}),
+    )
+    return "".join(
+        f'<label class="field"><span class="label">{name}</span>'
+        f"{_select(key, name, options or {(row, column): '—'}, (row, column), disabled=not options)}</label>"
+        for name, options in along
+    )
+
+
+def sides(state: FigureState, key: str) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the names along the sides of a cell's matrix, which a state may narrow by ``cell_sides()``."""
+    narrowed = getattr(state, f"{key}_sides", None)
+    return narrowed() if narrowed else state.param[key].sides
+
+
+def _numbered(place: int, text: str) -> str:
+    return text if text == str(place) else f"{place} {text}"
+
+
+def _switch(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:  # noqa: ARG001
+    checked = " checked" if getattr(state, key) else ""
+    return (
+        f'<label class="switch"><input type="checkbox" role="switch" data-set="{key}" '
+        f'aria-label="{escape(control.label)}"{checked}><span>{symbols(control.label)}</span></label>{_note(note)}'
+    )
+
+
+def _number(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:  # noqa: ARG001
+    field = _field(control, _spin(state, key, control, note), note)
+    if not control.resample:
+        return field
+    return f'<div class="group">{field}{button(control.resample, f"{key}={(getattr(state, key) + 1) % SEEDS}")}</div>'
+
+
+def _spin(state: FigureState, key: str, control: Control, note: str) -> str:
+    value, (low, high) = getattr(state, key), _ends(state, key)
+    invalid = ' aria-invalid="true"' if note else ""
+    return (
+        f'<input class="spin" {_reader(key, control.label, control, value, low, high)} '
+        f'value="{escape(to_text(value))}"{invalid}>'
+    )
+
+
+def _reader(key: str, name: str, control: Control, value: Any, low: Any, high: Any) -> str:
+    """Return the attributes of a field for one number."""
+    steps = f' data-values="{",".join(map(to_text, control.steps))}"' if control.steps else ""
+    whole = "numeric" if isinstance(low, int) else "decimal"
+    return (
+        f'type="text" role="spinbutton" inputmode="{whole}" autocomplete="off" data-set="{key}" '
+        f'aria-label="{escape(name)}" aria-valuenow="{to_text(value)}" aria-valuemin="{to_text(low)}" '
+        f'aria-valuemax="{to_text(high)}" aria-valuetext="{escape(control.text(value))}"{steps}'
+    )
+
+
+def _slider(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:
+    value, (low, high) = getattr(state, key), _ends(state, key)
+    steps = control.steps or tuple(range(low, high + 1))
+    places = control.places or tuple(i / (len(steps) - 1) for i in range(len(steps)))
+    # A value that was typed may lie between two steps.
+    nearest = min(range(len(steps)), key=lambda i: abs(steps[i] - value))
+    at = places[nearest]
+    listed = f'data-values="{",".join(map(to_text, steps))}" ' if control.steps else f'data-first="{low}" '
+    even = "" if not control.places else f'data-places="{",".join(f"{place:.5g}" for place in places)}" '
+    marks = "".join(
+        f'<i class="{"here" if mark == value else ""}" style="left:{100 * places[steps.index(mark)]:.4g}%">'
+        f"<span>{symbols(text)}</span></i>"
+        for mark, text in (control.marks or {}).items()
+    )
+    track = (
+        f'<span class="track" style="--at:{at:.5f}"><input type="range" id="{key}-slider" min="0" '
+        f'max="{1 if control.places else len(steps) - 1}" step="{"any" if control.places else 1}" '
+        f'value="{f"{at:.5g}" if control.places else nearest}" data-set="{key}" {listed}{even}'
+        f'aria-label="{escape(control.label)}" aria-valuetext="{escape(control.text(value))}">'
+        f"{_spin(state, key, control, note)}{f'<span class=marks aria-hidden=true>{marks}</span>' if marks else ''}</span>"
+    )
+    stepper = ""
+    if control.stepper:
+        back, further = (to_text(steps[max(0, min(nearest + by, len(steps) - 1))]) for by in (-1, 1))
+        stepper = button("Back", f"{key}={back}") + button("Next", f"{key}={further}")
+    resample = button(control.resample, f"{key}={value + 1}") if control.resample else ""
+    classes = "slider bare" if bare else "slider"
+    label = f'<label class="label" for="{key}-slider">{symbols(control.label)}</label>'
+    return f'<div class="{classes}">{label}{track}{stepper}{resample}{_note(note)}</div>'
+
+
+def _text(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:  # noqa: ARG001
+    invalid = "true" if note else "false"
+    return _field(
+        control,
+        f'<input class="text" type="text" autocomplete="off" data-set="{key}" aria-label="{escape(control.label)}" '
+        f'value="{escape(to_text(getattr(state, key)))}" aria-invalid="{invalid}">',
+        note,
+    )
+
+
+def _run(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:  # noqa: ARG001
+    most, done, running = state.progress()
+    busy, idle = ("true", "false") if running else ("false", "true")
+    return (
+        '<div class="run">'
+        + button(control.label, f"{key}={most}", classes="main", attributes=f'aria-busy="{busy}"')
+        + button("Cancel", f"{key}=0", attributes=f'aria-disabled="{idle}"')
+        + f'<span class="progress"><progress max="{most}" value="{done}" aria-label="Draws done"></progress>'
+        f"{done:,} of {most:,}</span></div>"
+    )
+
+
+def _ends(state: FigureState, key: str) -> tuple[Any, Any]:
+    """Return the smallest and the largest value of a number, which a state may narrow by ``ends()``."""
+    narrowed = getattr(state, "ends", lambda _: None)(key)
+    if narrowed:
+        return narrowed
+    parameter = state.param[key]
+    objects = getattr(parameter, "objects", None)
+    return (min(objects), max(objects)) if objects else parameter.bounds
+
+
+def _field(control: Control, content: str, note: str, *, classes: str = "field", element: str = "label") -> str:
+    label = f'<span class="label">{symbols(control.label)}</span>'
+    return f'<{element} class="{classes}">{label}{content}{_note(note)}</{element}>'
+
+
+def _note(note: str) -> str:
+    return f'<span class="note" role="alert">{symbols(note)}</span>' if note else ""
+
+
+_KINDS = {
+    "radios": _radios,
+    "list": _list,
+    "cell": _cell,
+    "switch": _switch,
+    "number": _number,
+    "slider": _slider,
+    "text": _text,
+    "run": _run,
+    "none": lambda *_: "",
+}

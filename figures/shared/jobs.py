@@ -1,9 +1,10 @@
 """Long work in slices, so that other figures are answered and a newer input is never waited for.
 
-A figure has one job. Its work is an iterator: each step does a little (a few milliseconds). Where a
-document is shown to somebody, slices of some steps run as callbacks of the document, and the event loop
-gets a turn in between; no threads and no interruption are needed. Elsewhere (while the figure is being
-built, in a test) nobody waits, and the work is done at once.
+A figure has one job. Its work is an iterator: each step does a little (a few milliseconds). Where there is a
+document, slices of some steps run as callbacks of the document, and the event loop gets a turn in between; no
+threads and no interruption are needed. Work that begins while a figure is built waits until the figure is on show,
+so that a figure is there before its work is done; who keeps the figure asks for the rest with `finish`. Without a
+document (in a test) nobody waits, and the work is done at once.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ class Job:
         self._clock = clock
         self._work: Iterator[object] | None = None
         self._withdraw: Callable[[], object] = _nothing
+        self._quiet = False
 
     @property
     def running(self) -> bool:
@@ -57,17 +59,25 @@ class Job:
         return self._work is not None
 
     def start(self, work: Iterator[object]) -> None:
-        """Begin new work and give up the old. Without a document on show it is done when this returns."""
+        """Begin new work and give up the old. Without a document it is done when this returns."""
         self.cancel()
         self._work = work
         document = pn.state.curdoc
-        # While a figure is being built there may be a document, but nothing is in it.
-        if document is None or not document.roots:
+        if document is None:
             self._advance(work)
             return
+        # Work of a figure that is just being built is shown when it ends: the page has its end already, from the bake.
+        self._quiet = not document.roots
         # On the next tick, ahead of the drawing that the change of state asks for: it has something to show.
         callback = document.add_next_tick_callback(lambda: self._turn(work, document, first=True))
         self._withdraw = lambda: document.remove_next_tick_callback(callback)
+
+    def finish(self) -> None:
+        """Do all that is left at once, without showing it."""
+        if self._work is not None:
+            self._withdraw()
+            self._withdraw = _nothing
+            self._advance(self._work)
 
     def cancel(self) -> None:
         """Give up the work; nothing of it is shown from now on."""
@@ -84,7 +94,7 @@ class Job:
             # A timer, not a next tick: messages that have arrived meanwhile go first.
             callback = document.add_timeout_callback(lambda: self._turn(work, document), 0)
             self._withdraw = lambda: document.remove_timeout_callback(callback)
-        if not self.running or (not first and self._clock() >= self._next_showing):
+        if not self.running or (not first and not self._quiet and self._clock() >= self._next_showing):
             self._show()
         if first or self._clock() >= self._next_showing:
             self._next_showing = self._clock() + self._pause

@@ -57,3 +57,23 @@ def luminance(colour: str) -> float:
     channels = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
     return float(np.dot([0.2126, 0.7152, 0.0722], linear))
+
+
+# STUB until the merge.
+COLOURS = {"paper": ("#fcfbf8", "#15161a"), "ink": ("#1c1b19", "#e8e6e1"), "muted": ("#66635c", "#a9a59c"), "faint": ("#98948a", "#7d7a73"),
+  "line": ("#dcd8cf", "#34353b"), "wash": ("#f2efe8", "#22242a"), "accent": ("#0b6c8c", "#5fb6d6"), "on-accent": ("#ffffff", "#15161a"),
+  "changed": ("#fff0b8", "#4a4221"), "warn": ("#8a5a00", "#e5b454"), "query": ("#0072b2", "#56b4e9"), "key": ("#b84f00", "#f08a4b"), "value": ("#00795a", "#3fc79a"),
+  "score": ("#35506b", "#9db8d6"), "weight": ("#86286f", "#e08ccb"), "negative": ("#b0721a", "#e0b060"), "mark": ("#1c1b19", "#ffffff"), "halo": ("#fcfbf8", "#15161a"),
+  "on-light": ("#ffffff", "#e8e6e1"), "on-dark": ("#1c1b19", "#15161a")}
+
+
+def inks(hue, share):
+    def lum(a, b):
+        return luminance("#" + "".join(f"{round(share * int(a[i:i + 2], 16) + (1 - share) * int(b[i:i + 2], 16)):02x}" for i in (1, 3, 5)))
+    l, d = COLOURS[hue]
+    return lum(l, "#fcfbf8") < 0.18, lum(d, "#15161a") > 0.18
+
+
+def both(hue):
+    l, d = COLOURS[hue]
+    return "#" + "".join(f"{(int(l[i:i + 2], 16) + int(d[i:i + 2], 16)) // 2:02x}" for i in (1, 3, 5))

@@ -6,25 +6,69 @@ Each is an element with ``data-readout`` and ``data-value``, strict JSON.
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from figures.shared.format import fixed, listed, symbols
 
-class Readout(NamedTuple):
-    """One number, or one list, that a figure shows."""
+
+@dataclass(frozen=True)
+class Readout:
+    """One number, or one list of numbers or words, that a figure shows.
+
+    Parameters
+    ----------
+    name : str
+        The name that tests and bound prose know it by.
+    label : str
+        What it is, for people.
+    value : callable
+        Returns the value from state and result: a number, a text, a sequence of them, or None.
+    text : str or callable, optional
+        A format of the value (``"{:,}"``), or writes it; without it a number has four decimals.
+    beside : str or callable
+        A few words to it, or what returns them from state and result.
+    partial : callable, optional
+        Tells from state and result whether the value is not final yet: it then is not marked as changed.
+    """
 
     name: str
     label: str
+    value: Callable[[Any, Any], Any]
+    text: str | Callable[[Any], str] | None = None
+    beside: str | Callable[[Any, Any], str] = ""
+    partial: Callable[[Any, Any], bool] | None = None
+
+    def read(self, state: Any, result: Any) -> Reading:
+        """Return what it shows in a state."""
+        value = plain(self.value(state, result))
+        beside = self.beside if isinstance(self.beside, str) else self.beside(state, result)
+        return Reading(self, value, self._written(value), beside, bool(self.partial and self.partial(state, result)))
+
+    def _written(self, value: Any) -> str:
+        if value is None and not callable(self.text):
+            return "—"
+        if isinstance(self.text, str):
+            return self.text.format(value)
+        if self.text:
+            return self.text(value)
+        if isinstance(value, list):
+            return "  ".join(value) if value and isinstance(value[0], str) else listed(value)
+        return fixed(value)
+
+
+class Reading(NamedTuple):
+    """What a readout shows in one state."""
+
+    readout: Readout
     value: Any
     text: str
-    beside: str = ""
-    wide: bool = False
-    broad: bool = False  # a large one that takes the room of two
-    partial: bool = False  # not final yet: `beside` says how far, and is not replaced by the former value
+    beside: str
+    partial: bool
 
 
 def plain(value: Any) -> Any:
@@ -40,73 +84,20 @@ def plain(value: Any) -> Any:
     return value
 
 
-def fixed(value: float, digits: int = 4) -> str:
-    """Return a number with a fixed count of decimals and a true minus sign; an exact zero is ``0``."""
-    if value == -math.inf:
-        return "−∞"
-    if value == 0:
-        return "0"
-    if 0 < abs(value) < 10.0**-digits:
-        return scientific(value)
-    return f"{value:.{digits}f}".replace("-", "−")
+def write(readings: Sequence[Reading], former: Sequence[Reading] = (), turn: int = 0) -> str:
+    """Return readouts as HTML. What differs from `former` is marked, by another class each `turn`."""
+    before = {reading.readout.name: reading for reading in former}
+    return f'<dl class="readouts">{"".join(_item(r, before.get(r.readout.name), turn) for r in readings)}</dl>'
 
 
-def scientific(value: float) -> str:
-    """Return a small number as ``1.1 × 10⁻¹⁶``."""
-    mantissa, exponent = f"{value:.1e}".split("e")
-    raised = str(int(exponent)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    return f"{mantissa} × 10{raised}".replace("-", "−")
-
-
-def entries(matrix: np.ndarray, digits: int = 4) -> list[list[str]]:
-    """Return each entry of a matrix, shape (n, m), with a fixed count of decimals."""
-    return [[fixed(float(value), digits) for value in row] for row in matrix]
-
-
-def results(texts: list[list[str]], matrix: np.ndarray) -> list[list[str]]:
-    """Return each text followed by the entry of a matrix, shape (n, m), that it results in."""
-    return [
-        [f"{text} = {value}" for text, value in zip(*rows, strict=True)]
-        for rows in zip(texts, entries(matrix), strict=True)
-    ]
-
-
-def products(left: np.ndarray, right: np.ndarray, digits: int = 3) -> list[list[str]]:
-    """Return, for each entry of a matrix product, the sum it comes from, as ``0.430·0.296 + 0.150·(−0.517)``.
-
-    Parameters
-    ----------
-    left, right : ndarray
-        Factors of shapes (n, d) and (d, m).
-    digits : int
-        Decimals of each number.
-    """
-    rows, columns = (entries(factor, digits) for factor in (left, right.T))
-    columns = [[f"({text})" if text.startswith("−") else text for text in column] for column in columns]
-    return [[" + ".join(map("·".join, zip(row, column, strict=True))) for column in columns] for row in rows]
-
-
-def numbers(values: Sequence[float], digits: int = 4) -> str:
-    """Return a list of numbers, with a fixed count of decimals."""
-    return "  ".join(fixed(float(value), digits) for value in values)
-
-
-def strip(readouts: Sequence[Readout], former: Sequence[Readout] = ()) -> str:
-    """Return the readouts as HTML: the large ones, then the rest. What differs from `former` is marked."""
-    before = {readout.name: readout for readout in former}
-    large = "".join(_item(readout, before.get(readout.name)) for readout in readouts if not readout.wide)
-    small = "".join(_item(readout, before.get(readout.name)) for readout in readouts if readout.wide)
-    return f"<dl>{large}</dl>" + (f'<dl class="more">{small}</dl>' if small else "")
-
-
-def _item(readout: Readout, former: Readout | None) -> str:
-    value = json.dumps(plain(readout.value), allow_nan=False, ensure_ascii=False)
-    changed = former is not None and former.text != readout.text
-    beside = f"was {former.text}" if changed and former and not readout.partial else readout.beside
+def _item(reading: Reading, former: Reading | None, turn: int) -> str:
+    value = json.dumps(reading.value, allow_nan=False, ensure_ascii=False)
+    changed = former is not None and former.text != reading.text and not reading.partial
+    mark = f" changed turn-{turn % 2}" if changed else ""
+    beside = f"was {former.text}" if changed and former else reading.beside
+    wide = ' class="wide"' if len(reading.text) > 14 else ""
     return (
-        f"<div{' class=broad' if readout.broad else ''}><dt>{escape(readout.label)}</dt>"
-        f'<dd><span class="value{" changed" if changed else ""}" data-readout="{escape(readout.name)}" '
-        f'data-value="{escape(value)}">{escape(readout.text)}</span>'
-        + ("" if readout.wide else f'<span class="beside">{escape(beside)}</span>')
-        + "</dd></div>"
+        f'<div{wide}><dt>{symbols(reading.readout.label)}</dt><dd><span class="value{mark}" '
+        f'data-readout="{escape(reading.readout.name)}" data-value="{escape(value)}">{symbols(reading.text)}</span> '
+        f'<span class="beside">{symbols(beside)}</span></dd></div>'
     )
