@@ -160,8 +160,9 @@ def _as_scores_and_mask(scores: ArrayLike, visible: ArrayLike) -> tuple[Floats, 
 
 def _divided(scores: Floats, divisor: float) -> Floats:
     by = as_positive("divisor", divisor)
+    peak = scores.max(axis=-1, keepdims=True, initial=-np.inf)
+    # A divisor below 1 may push a row's largest score beyond float64. A shift changes no weight, so there,
+    # and only there, the largest score is moved to 0 first; what then overflows is -inf and weighs nothing.
     with np.errstate(over="ignore"):
-        divided = scores / by
-    if np.isposinf(divided).any():
-        raise refusal("divisor", "one that keeps the scores below 1.8e308", described(divisor))
-    return divided
+        beyond = np.isfinite(peak) & np.isinf(peak / by)
+        return (scores - np.where(beyond, peak, 0.0)) / by
