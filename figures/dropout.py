@@ -11,11 +11,19 @@ import numpy as np
 import panel as pn
 import param
 
-from attention_core.book import EMBEDDINGS, TOKENS, section_3_5
-from attention_core.dropout import dead_row_probability, inverted_dropout, row_sum_std
-from attention_core.masking import causal_mask, mask_before_softmax
-from attention_core.projections import project, scores
-from attention_core.torch_random import TorchGenerator
+from attention_core import (
+    EMBEDDINGS,
+    TOKENS,
+    TorchGenerator,
+    causal_mask,
+    dead_row_probability,
+    inverted_dropout,
+    mask_before_softmax,
+    project,
+    row_sum_std,
+    scores,
+    section_3_5,
+)
 from figures.shared.card import Card, Table, html, panel, scale
 from figures.shared.charts import Chart, mark, wide
 from figures.shared.controls import Button, button, number, slider, switch
