@@ -344,11 +344,13 @@ class TestMasks:
         assert weights.tolist() == [[0.5, 0.5]]
 
     def test_only_rows_that_overflow_are_shifted(self):
-        row = [0.1, 0.7, -0.3]
-        alone = mask_before_softmax([row], [[True] * 3], divisor=0.3)
-        np.testing.assert_array_equal(alone, [softmax(np.array(row) / 0.3)])
-        beside = mask_before_softmax([row, [-1e308] * 3], np.ones((2, 3), dtype=bool), divisor=0.3)
-        np.testing.assert_array_equal(beside[:1], alone)
+        raw = np.random.default_rng(0).standard_normal((50, 6))
+        raw[::2] = -1e308
+        for way in (mask_before_softmax, mask_after_softmax):
+            weights = way(raw, np.ones((50, 6), dtype=bool), divisor=0.3)
+            np.testing.assert_allclose(weights[::2], 1 / 6, rtol=1e-15)
+            # To the last digit: that is how one sees that these were not shifted.
+            np.testing.assert_array_equal(weights[1::2], way(raw[1::2] / 0.3, np.ones((25, 6), dtype=bool)))
 
     @pytest.mark.parametrize("sign", [1.0, -1.0])
     def test_attention_with_scores_near_the_largest_float(self, sign):
