@@ -11,10 +11,17 @@ import numpy as np
 import panel as pn
 import param
 
-from attention_core.book import EMBEDDINGS, TOKENS
-from attention_core.projections import Projections, asymmetry, mean_pairwise_distance, project, scores
-from attention_core.softmax import softmax
-from attention_core.torch_random import TorchGenerator
+from attention_core import (
+    EMBEDDINGS,
+    TOKENS,
+    Projections,
+    TorchGenerator,
+    asymmetry,
+    mean_pairwise_distance,
+    project,
+    scores,
+    softmax,
+)
 from figures.shared.card import Card, Table, html, panel, scale
 from figures.shared.controls import number, segmented
 from figures.shared.heatmap import Block, Cells, Heatmap, Strip

@@ -16,7 +16,7 @@ import panel as pn
 import param
 from bokeh.models import HoverTool
 
-from attention_core.cost import AttentionCost, cards_needed, seconds_per_token
+from attention_core import AttentionCost, cards_needed, seconds_per_token
 from figures.shared.card import Card, Table, html, panel
 from figures.shared.charts import THEORY, Chart, Layer, mark, power_of_ten
 from figures.shared.controls import choice, number, segmented, slider

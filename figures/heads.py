@@ -12,10 +12,18 @@ import numpy as np
 import panel as pn
 import param
 
-from attention_core.book import EMBEDDINGS, TOKENS
-from attention_core.heads import Step, attention, head_columns, parameter_count, shape_trace
-from attention_core.projections import Projections, project
-from attention_core.torch_random import TorchGenerator
+from attention_core import (
+    EMBEDDINGS,
+    TOKENS,
+    Projections,
+    Step,
+    TorchGenerator,
+    attention,
+    head_columns,
+    parameter_count,
+    project,
+    shape_trace,
+)
 from figures.shared.boxes import STRIPES, nested_boxes
 from figures.shared.card import Card, Table, html, panel
 from figures.shared.controls import choice, number, segmented

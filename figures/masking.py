@@ -11,11 +11,18 @@ import numpy as np
 import panel as pn
 import param
 
-from attention_core.book import EMBEDDINGS, TOKENS
-from attention_core.masking import causal_mask, mask_after_softmax, mask_before_softmax
-from attention_core.projections import Projections, project, scores
-from attention_core.softmax import softmax
-from attention_core.torch_random import TorchGenerator
+from attention_core import (
+    EMBEDDINGS,
+    TOKENS,
+    Projections,
+    TorchGenerator,
+    causal_mask,
+    mask_after_softmax,
+    mask_before_softmax,
+    project,
+    scores,
+    softmax,
+)
 from figures.shared.card import Card, Table, html, scale
 from figures.shared.controls import number, segmented, slider
 from figures.shared.entry import Entry

@@ -11,7 +11,7 @@ import numpy as np
 import panel as pn
 import param
 
-from attention_core.softmax import largest_jacobian_entry, sample_scores, softmax, softmax_jacobian
+from attention_core import largest_jacobian_entry, sample_scores, softmax, softmax_jacobian
 from figures.shared.card import Card, Table, html, panel, scale
 from figures.shared.charts import Chart, mark, power_of_ten, wide
 from figures.shared.controls import button, number, segmented, slider, switch

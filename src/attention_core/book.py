@@ -1,7 +1,7 @@
 """The worked example of chapter 3 of Raschka, *Build a Large Language Model (From Scratch)*, 2024.
 
-The chapter changes its weights on the way, so there are two sets. None is stored here: PyTorch's
-generator makes them again from their seeds.
+The chapter changes its weights on the way, so there are two sets: float64 matrices of shape (d_in, d_out) =
+(3, 2) that hold torch's float32 values exactly. None is stored here: PyTorch's generator makes them again.
 """
 
 import numpy as np
@@ -29,13 +29,6 @@ EMBEDDINGS.setflags(write=False)
 def section_3_4() -> Projections:
     """Make the weights of section 3.4: seed 123, uniform in [0, 1), drawn as query, key, value.
 
-    Returns
-    -------
-    Projections
-        Three matrices of float64, shape (d_in, d_out) = (3, 2), holding torch's float32 values exactly.
-
-    Examples
-    --------
     >>> (EMBEDDINGS[1] @ section_3_4().query).round(4).tolist()
     [0.4306, 1.4551]
     """
@@ -48,13 +41,6 @@ def section_3_5() -> Projections:
 
     A linear layer stores its weight as (d_out, d_in); it is transposed here, so that both sets read alike.
 
-    Returns
-    -------
-    Projections
-        Three matrices of float64, shape (d_in, d_out) = (3, 2), holding torch's float32 values exactly.
-
-    Examples
-    --------
     >>> (EMBEDDINGS[1] @ section_3_5().query).round(4).tolist()
     [0.9091, -0.4471]
     """

@@ -6,34 +6,17 @@ Python's integers throughout: NumPy's are 32 bits wide in the browser, and n² a
 import math
 from dataclasses import dataclass, fields
 
-from attention_core._checks import as_count, as_positive, described, refusal
+from attention_core import _checks as check
 
 
 @dataclass(frozen=True)
 class AttentionCost:
-    """Memory and multiply-adds of one attention layer on one sequence.
+    """Memory and multiply-adds of one attention layer on one sequence of `n` tokens.
 
-    A multiply-add is one product and one sum, so two floating-point operations. Masking saves none of
-    them: hidden cells are computed and thrown away.
+    `d_in` is the width of the embeddings, `d_out` that of all `num_heads` heads together, so more heads take
+    more memory for scores but no more multiply-adds; `bytes_per_score` is 2 for half precision. A multiply-add
+    (mac) is two floating-point operations. Masking saves none: hidden cells are computed and thrown away.
 
-    Parameters
-    ----------
-    n : int
-        Tokens.
-    d_in, d_out : int
-        Widths of the embeddings and of all heads together.
-    num_heads : int
-        H. At fixed d_out it changes the memory of the scores but not the number of multiply-adds.
-    bytes_per_score : int, optional
-        2 for half precision.
-
-    Raises
-    ------
-    ValueError
-        If a number is not a positive integer.
-
-    Examples
-    --------
     >>> AttentionCost(n=1_047_576, d_in=768, d_out=768, num_heads=1).score_bytes
     2194830951552
     """
@@ -46,7 +29,7 @@ class AttentionCost:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            object.__setattr__(self, field.name, as_count(field.name, getattr(self, field.name)))
+            object.__setattr__(self, field.name, check.count(field.name, getattr(self, field.name)))
 
     @property
     def score_bytes_per_head(self) -> int:
@@ -71,7 +54,7 @@ class AttentionCost:
     @property
     def weighted_sum_macs(self) -> int:
         """Multiply-adds of weights times values over all heads: as many as for the scores."""
-        return self.n * self.n * self.d_out
+        return self.score_macs
 
     @property
     def output_macs(self) -> int:
@@ -96,65 +79,29 @@ class AttentionCost:
 
 
 def cards_needed(total_bytes: int, card_bytes: int = 80 * 2**30) -> int:
-    """Count the cards whose memory holds so many bytes: an exact ceiling.
+    """Count the cards of `card_bytes` memory each that hold `total_bytes` together: an exact ceiling.
 
-    Parameters
-    ----------
-    total_bytes : int
-        Bytes to hold.
-    card_bytes : int, optional
-        Bytes of one card. The default is 80 GiB; a card sold as "80 GB" is 80 * 10**9.
+    The default is 80 GiB; a card sold as "80 GB" is 80 * 10**9.
 
-    Returns
-    -------
-    int
-        The smallest sufficient number of cards.
-
-    Raises
-    ------
-    ValueError
-        If `total_bytes` is not an integer of at least 0 or `card_bytes` not a positive one.
-
-    Examples
-    --------
     >>> cards_needed(2_194_830_951_552), cards_needed(2_194_830_951_552, 80 * 10**9)
     (26, 28)
     """
-    return -(-as_count("total_bytes", total_bytes, minimum=0) // as_count("card_bytes", card_bytes))
+    return -(-check.count("total_bytes", total_bytes, minimum=0) // check.count("card_bytes", card_bytes))
 
 
 def seconds_per_token(n: int, *, base_seconds: float = 0.1, base_n: int = 1024) -> float:
-    """Scale the time of one token with the square of the context, from one assumed point.
+    """Scale the seconds that one token takes with the square of the context, `n` tokens.
 
-    Parameters
-    ----------
-    n : int
-        Tokens in the context.
-    base_seconds : float, optional
-        Seconds at `base_n` tokens: an assumption, all of it taken to be quadratic.
-    base_n : int, optional
-        Tokens at which `base_seconds` holds.
+    `base_seconds` at `base_n` tokens is an assumption, and so is that all of it is quadratic.
 
-    Returns
-    -------
-    float
-        Seconds.
-
-    Raises
-    ------
-    ValueError
-        If an argument is not positive or the result exceeds a float.
-
-    Examples
-    --------
     >>> round(seconds_per_token(1_047_576) / 3600, 2)
     29.07
     """
-    tokens, base = as_count("n", n), as_count("base_n", base_n)
+    tokens, base = check.count("n", n), check.count("base_n", base_n)
     try:
-        seconds = as_positive("base_seconds", base_seconds) * (tokens * tokens / (base * base))
+        seconds = check.positive("base_seconds", base_seconds) * (tokens * tokens / (base * base))
     except OverflowError:
         seconds = math.inf
     if seconds == math.inf:
-        raise refusal("n", "a length whose time is below 1.8e308 seconds", described(tokens))
+        raise check.refusal("n", "a length whose time is below 1.8e308 seconds", check.described(tokens))
     return seconds

@@ -8,60 +8,27 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from attention_core._checks import (
-    Bools,
-    Floats,
-    as_choice,
-    as_count,
-    as_floats,
-    as_mask,
-    as_positive,
-    as_real,
-    described,
-    refusal,
-    spread_to,
-)
-from attention_core.softmax import softmax
+from attention_core import _checks as check
+from attention_core._arrays import Bools, Floats
+from attention_core._softmax import softmax
 
 
 def causal_mask(n_queries: int, n_keys: int | None = None, *, align: str | None = None) -> Bools:
-    """Let each token see itself and what came before it.
+    """Let each token see itself and what came before it: bool (n_queries, n_keys), True = may be seen.
 
-    Parameters
-    ----------
-    n_queries : int
-        Tokens that look.
-    n_keys : int, optional
-        Tokens that are looked at; as many as queries if left out.
-    align : {'start', 'end'}, optional
-        Which ends of the two sequences coincide. Needed if the numbers differ: 'start' lets query 1 see
-        key 1 only; 'end' lets the last query see all keys, as with a key-value cache.
+    `n_keys` is `n_queries` if left out. If they differ, `align` says which ends coincide: 'start' lets query 1
+    see key 1 only; 'end' lets the last query see all keys, as with a key-value cache, and the first ones
+    nothing if there are more queries than keys. Vaswani et al. 2017, section 3.2.3.
 
-    Returns
-    -------
-    ndarray of bool, shape (n_queries, n_keys)
-        True = may be seen. With more queries than keys and 'end', the first rows see nothing.
-
-    Raises
-    ------
-    ValueError
-        If a number is not a positive integer, or the numbers differ and `align` is missing.
-
-    Notes
-    -----
-    Vaswani et al. 2017, section 3.2.3.
-
-    Examples
-    --------
     >>> causal_mask(2, 4, align="end").astype(int)
     array([[1, 1, 1, 0],
            [1, 1, 1, 1]])
     """
-    queries = as_count("n_queries", n_queries)
-    keys = queries if n_keys is None else as_count("n_keys", n_keys)
+    queries = check.count("n_queries", n_queries)
+    keys = queries if n_keys is None else check.count("n_keys", n_keys)
     if align is None and keys != queries:
-        raise refusal("align", f"'start' or 'end', as {queries} queries meet {keys} keys", "None")
-    at_end = align is not None and as_choice("align", align, ("start", "end")) == "end"
+        raise check.refusal("align", f"'start' or 'end', as {queries} queries meet {keys} keys", "None")
+    at_end = align is not None and check.choice("align", align, ("start", "end")) == "end"
     return np.tri(queries, keys, k=keys - queries if at_end else 0, dtype=bool)
 
 
@@ -70,78 +37,26 @@ def mask_before_softmax(
 ) -> Floats:
     """Fill hidden scores, then divide, then take the softmax: one normalisation does all.
 
-    Parameters
-    ----------
-    scores : array_like of real, shape (..., n, m)
-        Raw scores Q Kᵀ.
-    visible : array_like of bool, broadcastable to `scores`
-        True = may be seen.
-    divisor : float, optional
-        sqrt(d_k), or 1 for no scaling.
-    fill : float, optional
-        What a hidden score is replaced by before the division. Only -inf hides with certainty: a score
-        of 0 is an ordinary score and gets an ordinary weight.
+    Raw `scores` (..., n, m), a mask `visible` that broadcasts to them and a `divisor`, sqrt(d_k) or 1, give
+    weights (..., n, m). Only a `fill` of -inf hides with certainty: a score of 0 is an ordinary score. A row
+    that sees nothing is then all zeros. Raschka 2024, section 3.5.1, the second and shorter way.
 
-    Returns
-    -------
-    ndarray of float64, shape (..., n, m)
-        Weights. With -inf, a row that sees nothing is all zeros.
-
-    Raises
-    ------
-    ValueError
-        If `visible` is not bool or does not fit, `scores` has NaN or +inf, `divisor` is not positive, or
-        `fill` is NaN or +inf.
-
-    Notes
-    -----
-    Raschka 2024, section 3.5.1, the second and shorter way.
-
-    Examples
-    --------
     >>> mask_before_softmax([[0.0, 9.0], [0.0, 0.0]], causal_mask(2))
     array([[1. , 0. ],
            [0.5, 0.5]])
     """
     values, seen = _as_scores_and_mask(scores, visible)
-    expected = "a finite number or -inf"
-    filler = as_real("fill", fill, expected)
-    if filler == math.inf:
-        raise refusal("fill", expected, described(fill))
+    filler = check.real("fill", fill, "a finite number or -inf", lambda number: number < math.inf)
     return softmax(_divided(np.where(seen, values, filler), divisor))
 
 
 def mask_after_softmax(scores: ArrayLike, visible: ArrayLike, *, divisor: float = 1.0) -> Floats:
     """Divide and take the softmax of all scores, then zero what is hidden and normalise again.
 
-    The denominator over the full row cancels, so this agrees with `mask_before_softmax` up to rounding.
+    The denominator over the full row cancels, so `scores` (..., n, m), `visible` and `divisor` give the weights
+    of `mask_before_softmax`, up to rounding. But a hidden score may be so large that the visible weights
+    underflow to 0, and then the row is all zeros. Raschka 2024, section 3.5.1, the first way.
 
-    Parameters
-    ----------
-    scores : array_like of real, shape (..., n, m)
-        Raw scores Q Kᵀ.
-    visible : array_like of bool, broadcastable to `scores`
-        True = may be seen.
-    divisor : float, optional
-        sqrt(d_k), or 1 for no scaling.
-
-    Returns
-    -------
-    ndarray of float64, shape (..., n, m)
-        Weights. A row is all zeros if the visible weights sum to 0: because nothing is visible, or because
-        a hidden score is so large that they underflow, which is where this way breaks down.
-
-    Raises
-    ------
-    ValueError
-        If `visible` is not bool or does not fit, `scores` has NaN or +inf, or `divisor` is not positive.
-
-    Notes
-    -----
-    Raschka 2024, section 3.5.1, the first way.
-
-    Examples
-    --------
     >>> mask_after_softmax([[0.0, 9.0], [0.0, 0.0]], causal_mask(2))
     array([[1. , 0. ],
            [0.5, 0.5]])
@@ -153,15 +68,15 @@ def mask_after_softmax(scores: ArrayLike, visible: ArrayLike, *, divisor: float 
 
 
 def _as_scores_and_mask(scores: ArrayLike, visible: ArrayLike) -> tuple[Floats, Bools]:
-    values = as_floats("scores", scores, ndim=1, minus_inf=True)
-    seen = as_mask("visible", visible, "True = may be seen")
-    return values, spread_to("visible", seen, values.shape)
+    values = check.floats("scores", scores, ndim=1, minus_inf=True)
+    return values, check.mask("visible", visible, "True = may be seen", shape=values.shape)
 
 
 def _divided(scores: Floats, divisor: float) -> Floats:
-    by = as_positive("divisor", divisor)
+    by = check.positive("divisor", divisor)
+    peak = scores.max(axis=-1, keepdims=True, initial=-np.inf)
+    # A divisor below 1 may push a row's largest score beyond float64. A shift changes no weight, so there,
+    # and only there, the largest score is moved to 0 first; what then overflows is -inf and weighs nothing.
     with np.errstate(over="ignore"):
-        divided = scores / by
-    if np.isposinf(divided).any():
-        raise refusal("divisor", "one that keeps the scores below 1.8e308", described(divisor))
-    return divided
+        beyond = np.isfinite(peak) & np.isinf(peak / by)
+        return (scores - np.where(beyond, peak, 0.0)) / by

@@ -11,66 +11,32 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from attention_core._checks import (
-    Bools,
-    Floats,
-    as_count,
-    as_flag,
-    as_probability,
-    described,
-    refusal,
-)
+from attention_core import _checks as check
+from attention_core._arrays import Bools, Floats
 
 Float32s = NDArray[np.float32]
 
 
 class TorchGenerator:
-    """The numbers PyTorch draws on the CPU after `torch.manual_seed(seed)`.
+    """The numbers PyTorch draws on the CPU after `torch.manual_seed(seed)`, in calls of any size.
 
-    Draws follow on from each other, in chunks of any size.
+    `seed` is any integer torch takes, -2**63 to 2**64 - 1. As in torch's generator only its value modulo
+    2**32 counts, so -1 and 2**32 - 1 are one seed.
 
-    Parameters
-    ----------
-    seed : int
-        Any integer torch takes, -2**63 to 2**64 - 1. As in torch's generator only its value modulo
-        2**32 counts, so -1 and 2**32 - 1 are one seed.
-
-    Raises
-    ------
-    ValueError
-        If the seed is not an integer (a bool or a float is not) or outside torch's range.
-
-    Examples
-    --------
     >>> TorchGenerator(123).rand(3, 2)[0]
     array([0.29611194, 0.5165623 ], dtype=float32)
     """
 
     def __init__(self, seed: int) -> None:
-        whole = as_count("seed", seed, minimum=-(2**63), maximum=2**64 - 1)
+        whole = check.count("seed", seed, minimum=-(2**63), maximum=2**64 - 1)
         # RandomState seeds MT19937 as torch does; default_rng and MT19937(seed) do not.
         self._state = np.random.RandomState(whole % 2**32)
 
     def rand(self, *shape: int) -> Float32s:
-        """Draw uniform numbers in [0, 1), as `torch.rand` does.
+        """Draw float32 numbers, uniform in [0, 1), as `torch.rand` does; no `shape` gives a single one.
 
-        Parameters
-        ----------
-        *shape : int
-            Sizes of the axes; none gives a single number.
+        One word for each: its low 24 bits, over 2**24.
 
-        Returns
-        -------
-        ndarray of float32, shape `shape`
-            One word for each: its low 24 bits, over 2**24.
-
-        Raises
-        ------
-        ValueError
-            If a size is not an integer of at least 0.
-
-        Examples
-        --------
         >>> TorchGenerator(123).rand(3, 2).shape
         (3, 2)
         """
@@ -82,70 +48,30 @@ class TorchGenerator:
     @overload
     def linear(self, d_in: int, d_out: int, *, bias: Literal[True]) -> tuple[Float32s, Float32s]: ...
     def linear(self, d_in: int, d_out: int, *, bias: bool = False) -> Float32s | tuple[Float32s, Float32s]:
-        """Draw the parameters of a new `torch.nn.Linear(d_in, d_out)`.
+        """Draw the float32 weight (d_out, d_in) of a new `torch.nn.Linear(d_in, d_out)`, which computes x @ weight.T.
 
-        They are uniform between -1/sqrt(d_in) and 1/sqrt(d_in). The weight is stored transposed: the
-        layer computes ``x @ weight.T``.
+        It is uniform between -1/sqrt(d_in) and 1/sqrt(d_in). With `bias`, a pair: the bias (d_out,) comes second.
 
-        Parameters
-        ----------
-        d_in, d_out : int
-            Widths of the layer's input and output.
-        bias : bool, optional
-            Whether the layer has a bias, drawn after the weight.
-
-        Returns
-        -------
-        weight : ndarray of float32, shape (d_out, d_in)
-            Alone if there is no bias.
-        bias : ndarray of float32, shape (d_out,)
-            Only with ``bias=True``.
-
-        Raises
-        ------
-        ValueError
-            If a width is not a positive integer or `bias` not a bool.
-
-        Examples
-        --------
         >>> TorchGenerator(789).linear(3, 2)[0]
         array([0.31605908, 0.45680857, 0.51183486], dtype=float32)
         """
-        columns, rows = as_count("d_in", d_in), as_count("d_out", d_out)
-        with_bias = as_flag("bias", bias)
+        columns, rows = check.count("d_in", d_in), check.count("d_out", d_out)
+        with_bias = check.flag("bias", bias)
         weight = self._uniform_around_0(columns, rows * columns).reshape(rows, columns)
         return (weight, self._uniform_around_0(columns, rows)) if with_bias else weight
 
     def dropout_keep(self, shape: int | Iterable[int], p: float) -> Bools:
-        """Draw which elements `torch.nn.Dropout(p)` keeps.
+        """Draw which elements `torch.nn.Dropout(p)` keeps of an array of this `shape`: bool, True = kept.
 
-        This is torch's generic CPU path, which the book's printed masks come from. Builds with MKL on
-        Intel processors hand one word to another generator and give other masks.
+        Two words each: a 53-bit number below 1 - `p` keeps. As in torch, a p of 0 or 1 draws nothing. This is
+        torch's generic CPU path, which the book's printed masks come from. Builds with MKL on Intel
+        processors hand one word to another generator and give other masks.
 
-        Parameters
-        ----------
-        shape : int or iterable of int
-            Shape of the array that dropout is applied to.
-        p : float
-            Probability that an element is dropped, 0 to 1. As in torch, 0 and 1 draw nothing.
-
-        Returns
-        -------
-        ndarray of bool, shape `shape`
-            True where an element is kept. Two words each: a 53-bit number below 1 - p keeps.
-
-        Raises
-        ------
-        ValueError
-            If a size is not an integer of at least 0, or `p` not a number from 0 to 1.
-
-        Examples
-        --------
         >>> TorchGenerator(123).dropout_keep((6, 6), 0.5)[0].astype(int).tolist()
         [1, 1, 0, 1, 1, 0]
         """
         sizes = _as_shape("shape", shape)
-        drop = as_probability("p", p)
+        drop = check.probability("p", p)
         if drop in (0.0, 1.0):
             return np.full(sizes, drop == 0.0)
         return (self._uniform_53(math.prod(sizes)) < 1 - drop).reshape(sizes)
@@ -170,6 +96,6 @@ class TorchGenerator:
 
 def _as_shape(name: str, shape: object) -> tuple[int, ...]:
     if isinstance(shape, str):
-        raise refusal(name, "integers of at least 0", described(shape))
+        raise check.refusal(name, "integers of at least 0", check.described(shape))
     sizes = shape if isinstance(shape, Iterable) else (shape,)
-    return tuple(as_count(name, size, minimum=0) for size in sizes)
+    return tuple(check.count(name, size, minimum=0) for size in sizes)

@@ -311,10 +311,52 @@ class TestMasks:
         raw = np.zeros((2, 3, 4, 4))
         assert (mask_before_softmax(raw, causal_mask(4))[1, 2, 3] == 0.25).all()
 
-    def test_division_that_overflows_is_refused(self):
+    @pytest.mark.parametrize(
+        ("row", "divisor", "expected"),
+        [
+            ([-1e308, -1e308], 0.5, [0.5, 0.5]),
+            ([-1e308, -INF], 0.5, [1.0, 0.0]),
+            ([-1e308, -1.1e308], 0.5, [1.0, 0.0]),
+            ([-1.7e308, -1.7e308, -1e300], 1e-3, [0.0, 0.0, 1.0]),
+            ([1e308, 1e308], 0.5, [0.5, 0.5]),
+            ([1e308, -1e308], 0.5, [1.0, 0.0]),
+            ([1e300, 0.0], 1e-300, [1.0, 0.0]),
+            ([1e300, 1e300, 0.0], 1e-300, [0.5, 0.5, 0.0]),
+            ([-1e300, -1e300, -INF], 5e-324, [0.5, 0.5, 0.0]),
+            ([0.0, 0.0], 5e-324, [0.5, 0.5]),
+        ],
+    )
+    def test_division_may_overflow(self, row, divisor, expected):
         for way in (mask_before_softmax, mask_after_softmax):
-            with pytest.raises(ValueError, match=r"^divisor: "):
-                way([[1e300, 0.0]], [[True, True]], divisor=1e-300)
+            weights = way([row, [1.0] * len(row)], np.ones((2, len(row)), dtype=bool), divisor=divisor)
+            assert weights[0].tolist() == expected
+            np.testing.assert_allclose(weights[1], 1 / len(row), rtol=1e-15)
+
+    @pytest.mark.parametrize("size", [1e308, -1e308])
+    @pytest.mark.parametrize("divisor", [0.5, 1e-3, 1e-300, 5e-324])
+    @pytest.mark.parametrize("hidden", [0.0, 1e308, -1e308, -INF])
+    def test_the_only_visible_key_has_all_the_weight(self, size, divisor, hidden):
+        assert mask_before_softmax([[size, hidden]], [[True, False]], divisor=divisor).tolist() == [[1.0, 0.0]]
+        assert mask_before_softmax([[size, hidden]], [[False, False]], divisor=divisor).tolist() == [[0.0, 0.0]]
+
+    def test_a_finite_fill_beyond_the_range_still_counts_as_a_score(self):
+        weights = mask_before_softmax([[-1e308, 0.0]], [[True, False]], divisor=0.5, fill=-1e308)
+        assert weights.tolist() == [[0.5, 0.5]]
+
+    def test_only_rows_that_overflow_are_shifted(self):
+        raw = np.random.default_rng(0).standard_normal((50, 6))
+        raw[::2] = -1e308
+        for way in (mask_before_softmax, mask_after_softmax):
+            weights = way(raw, np.ones((50, 6), dtype=bool), divisor=0.3)
+            np.testing.assert_allclose(weights[::2], 1 / 6, rtol=1e-15)
+            # To the last digit: that is how one sees that these were not shifted.
+            np.testing.assert_array_equal(weights[1::2], way(raw[1::2] / 0.3, np.ones((25, 6), dtype=bool)))
+
+    @pytest.mark.parametrize("sign", [1.0, -1.0])
+    def test_attention_with_scores_near_the_largest_float(self, sign):
+        x, eye = np.array([[1.3e154], [1.3e154], [1e154]]), np.eye(1)
+        weights = attention(x, Projections(eye, sign * eye, np.eye(1)), causal=True)[1][0]
+        assert weights.tolist() == [[1.0, 0, 0], [0.5, 0.5, 0], [0.5, 0.5, 0] if sign > 0 else [0, 0, 1.0]]
 
 
 class TestDropout:

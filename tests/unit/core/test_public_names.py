@@ -5,6 +5,7 @@ import doctest
 import importlib
 import inspect
 import pkgutil
+import re
 import sys
 from pathlib import Path
 
@@ -14,7 +15,7 @@ import attention_core
 
 PACKAGE = Path(attention_core.__file__).parent
 
-NAMES = {
+NAMES = {  # where each name may be imported from, besides the package itself
     "attention_core.book": {"TOKENS", "EMBEDDINGS", "section_3_4", "section_3_5"},
     "attention_core.cost": {"AttentionCost", "cards_needed", "seconds_per_token"},
     "attention_core.dropout": {"dead_row_probability", "inverted_dropout", "row_sum_std"},
@@ -29,7 +30,7 @@ NAMES = {
     },
     "attention_core.masking": {"causal_mask", "mask_after_softmax", "mask_before_softmax"},
     "attention_core.projections": {"Projections", "asymmetry", "mean_pairwise_distance", "project", "scores"},
-    "attention_core.softmax": {"largest_jacobian_entry", "sample_scores", "softmax", "softmax_jacobian"},
+    "attention_core._softmax": {"largest_jacobian_entry", "sample_scores", "softmax", "softmax_jacobian"},
     "attention_core.torch_random": {"TorchGenerator"},
 }
 
@@ -69,7 +70,6 @@ SIGNATURES = {
 
 
 def modules():
-    # By import_module: the package's attribute `softmax` is the function, not the module.
     names = [found.name for found in pkgutil.iter_modules([str(PACKAGE)])]
     return [importlib.import_module(f"attention_core.{name}") for name in names]
 
@@ -91,16 +91,25 @@ def test_names_of_the_package():
 
 
 def test_names_of_the_modules():
+    for module, names in NAMES.items():
+        for name in names:
+            assert getattr(importlib.import_module(module), name) is getattr(attention_core, name)
+
+
+def test_modules_define_no_other_names():
     for module in modules():
         defined = {
             name
             for name, value in vars(module).items()
             if not name.startswith("_") and inspect.getmodule(value) is module
         }
-        constants = {"TOKENS", "EMBEDDINGS"} if module.__name__.endswith(".book") else set()
         private = module.__name__.rpartition(".")[2].startswith("_")
-        if not private:
-            assert defined | constants == NAMES[module.__name__]
+        assert private or defined <= NAMES[module.__name__]
+
+
+def test_no_module_hides_behind_a_name():
+    assert set(attention_core.__all__).isdisjoint(module.__name__.rpartition(".")[2] for module in modules())
+    assert inspect.isfunction(attention_core.softmax)
 
 
 def test_signatures():
@@ -129,12 +138,29 @@ def test_the_package_says_that_it_is_typed():
 def test_docstrings_are_complete(name):
     value = CALLABLES[name]
     text = inspect.getdoc(value)
+    prose = text.partition(">>>")[0]
     assert len(doctest.DocTestFinder(recurse=False).find(value, name)[0].examples) >= 1
-    tuples = {"Projections", "Step"}
-    parameters = [part for part in inspect.signature(value).parameters if part != "self"]
-    for parameter in parameters:
-        assert parameter in text
-    if parameters and name not in tuples:
-        assert "Raises\n------" in text
-    if not inspect.isclass(value):
-        assert "Returns\n-------" in text
+    for parameter in inspect.signature(value).parameters:
+        assert parameter == "self" or re.search(rf"`{parameter}`|[(]{parameter},|, {parameter}[)]", prose)
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_docstrings_begin_with_one_sentence_and_leave_the_contract_to_the_package(name):
+    text = inspect.getdoc(CALLABLES[name])
+    first, _, rest = text.partition("\n")
+    assert re.fullmatch(r"[A-Z].*[.]", first)
+    assert not rest.strip() or rest.startswith("\n")
+    assert "Raises" not in text
+
+
+@pytest.mark.parametrize("name", CALLABLES)
+def test_docstrings_of_arrays_give_a_shape(name):
+    if "ndarray" in str(inspect.signature(CALLABLES[name]).return_annotation):
+        assert re.search(r"\((\.\.\.|\w+, \w+)[\w, ]*\)|shape", inspect.getdoc(CALLABLES[name]).partition(">>>")[0])
+
+
+def test_the_contract_is_stated_once():
+    said = " ".join(attention_core.__doc__.split())
+    for words in ("float64", "-inf", "`ValueError`: one sentence naming the argument, what was expected and what came"):
+        assert words in said
+    assert not [module.__name__ for module in modules() if "ValueError" in (module.__doc__ or "")]

@@ -1,8 +1,10 @@
-"""The one matrix product of this package."""
+"""The arrays of this package: their types, and the one matrix product."""
 
 import numpy as np
+from numpy.typing import NDArray
 
-from attention_core._checks import Floats
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 
 def row_products(rows: Floats, others: Floats) -> Floats:
