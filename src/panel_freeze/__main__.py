@@ -15,8 +15,9 @@ from panel_freeze import bundle
 from panel_freeze._errors import FreezeError
 from panel_freeze.assets import ensure_assets
 from panel_freeze.bake import RUNTIME, Bench, build_documents, compile_python, take_pictures
+from panel_freeze.output import check_output, swap
 from panel_freeze.project import load_project
-from panel_freeze.publish import Parts, swap, write_site
+from panel_freeze.publish import Parts, write_site
 from panel_freeze.serve import serve
 
 
@@ -33,7 +34,8 @@ def build(configuration: Path, out: Path, *, cache: Path | None, mirror: str | N
     configuration : Path
         The ``site.toml``.
     out : Path
-        The folder to write; what was there stays until the new site is complete.
+        The folder to write: a former site of the builder, which stays until the new one is complete, an empty
+        folder, or one that is not there yet. A link to a folder is followed.
     cache : Path, optional
         Where downloads and compiled files are kept.
     mirror : str, optional
@@ -46,6 +48,8 @@ def build(configuration: Path, out: Path, *, cache: Path | None, mirror: str | N
     """
     started = time.monotonic()
     project = load_project(configuration)
+    out = out.resolve()
+    check_output(out, [configuration, *project.sources, *map(bundle.package_folder, project.python)])
     executable = os.environ.get("CHROMIUM_PATH") or None
     assets = ensure_assets(cache, mirror=mirror, report=say)
     compiled = next(iter(assets.values())).parent / "compiled"
@@ -54,7 +58,6 @@ def build(configuration: Path, out: Path, *, cache: Path | None, mirror: str | N
     sources = bundle.collect_python(project.python) | numpy
     sources |= bundle.open_standard_library(assets["python_stdlib.zip"])
     sources["panel_freeze_resident.py"] = (RUNTIME / "resident.py").read_bytes()
-    out = out.resolve()
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.new.", dir=out.parent) as name:
         work = Path(name)

@@ -31,6 +31,11 @@ class Project:
     python: tuple[str, ...]
     budgets: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """The files and folders that the site is made of, besides its packages."""
+        return self.root, self.article, self.templates, self.style
+
     def module(self, figure: str) -> str:
         """Return the module that holds `figure`'s ``app()``."""
         return f"{self.package}.{figure}"
@@ -77,7 +82,7 @@ def load_project(path: Path) -> Project:
         python=bundle.names("python"),
         budgets=_Table(raw, "budgets", path).integers(),
     )
-    for file in (project.article, project.templates, project.style):
+    for file in project.sources:
         if not file.exists():
             raise FreezeError(f"{path} names {file.relative_to(root)}, which does not exist.")
     return project

@@ -5,9 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import re
-import shutil
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -427,12 +425,3 @@ def _render(environment: jinja2.Environment, template: str, /, **values: Any) ->
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8", newline="\n")
-
-
-def swap(new: Path, out: Path) -> None:
-    """Put a finished site in the place of the last one; whoever reads meanwhile has one or the other."""
-    old = out.with_name(f".{out.name}.old.{os.getpid()}")
-    if out.exists():
-        out.rename(old)
-    new.rename(out)
-    shutil.rmtree(old, ignore_errors=True)

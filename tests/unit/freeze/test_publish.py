@@ -1,4 +1,4 @@
-"""From parts to a folder: names, escaping, references, budgets, and one site or the other at any time."""
+"""From parts to a folder: names, escaping, references, budgets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from panel_freeze import publish
 from panel_freeze._errors import FreezeError
 from panel_freeze.bake import Documents, Extra, Snapshot
 from panel_freeze.project import Project
-from panel_freeze.publish import Parts, Shelf, swap, write_site
+from panel_freeze.publish import Parts, Shelf, write_site
 from panel_freeze.report import check_references
 
 TITLE = "Q & A <b>x</b> “quotes”"
@@ -177,21 +177,6 @@ def test_reference_to_nothing_is_refused(tmp_path, text):
 def test_good_references_are_accepted(tmp_path, text):
     (tmp_path / "index.html").write_text(text)
     check_references(tmp_path)
-
-
-def test_swap_replaces_and_leaves_nothing_behind(tmp_path):
-    for name in ("new", "dist"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "index.html").write_text(name)
-    swap(tmp_path / "new", tmp_path / "dist")
-    assert (tmp_path / "dist" / "index.html").read_text() == "new"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["dist"]
-
-
-def test_swap_makes_the_first_site(tmp_path):
-    (tmp_path / "new").mkdir()
-    swap(tmp_path / "new", tmp_path / "dist")
-    assert (tmp_path / "dist").is_dir()
 
 
 def test_template_that_names_nothing_is_told(project, parts, tmp_path):
