@@ -29,6 +29,7 @@ class Project:
     figures: tuple[str, ...]
     numbers: str | None
     python: tuple[str, ...]
+    files: tuple[str, ...] = ()
     budgets: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -80,6 +81,7 @@ def load_project(path: Path) -> Project:
         figures=site.names("figures"),
         numbers=site.text("numbers", "") or None,
         python=bundle.names("python"),
+        files=bundle.names("files", ()),
         budgets=_Table(raw, "budgets", path).integers(),
     )
     for file in project.sources:
@@ -105,8 +107,10 @@ class _Table:
             raise FreezeError(f"{self._path} needs a text '{key}' in [{self._name}]; it has {value!r}.")
         return value
 
-    def names(self, key: str) -> tuple[str, ...]:
+    def names(self, key: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
         value = self._table.get(key)
+        if default is not None and value in (None, []):
+            return default
         if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
             raise FreezeError(f"{self._path} needs a list of names '{key}' in [{self._name}]; it has {value!r}.")
         if len(set(value)) != len(value):
