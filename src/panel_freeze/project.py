@@ -9,6 +9,9 @@ from typing import Any
 
 from panel_freeze._errors import FreezeError
 
+# Endings of fonts, and the types they are sent with.
+FONTS = {".woff2": "font/woff2", ".woff": "font/woff", ".ttf": "font/ttf", ".otf": "font/otf"}
+
 
 @dataclass(frozen=True)
 class Project:
@@ -30,6 +33,7 @@ class Project:
     numbers: str | None
     python: tuple[str, ...]
     files: tuple[str, ...] = ()
+    preload: tuple[Path, ...] = ()
     budgets: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -82,11 +86,15 @@ def load_project(path: Path) -> Project:
         numbers=site.text("numbers", "") or None,
         python=bundle.names("python"),
         files=bundle.names("files", ()),
+        preload=tuple(root / name for name in site.names("preload", ())),
         budgets=_Table(raw, "budgets", path).integers(),
     )
-    for file in project.sources:
+    for file in (*project.sources, *project.preload):
         if not file.exists():
             raise FreezeError(f"{path} names {file.relative_to(root)}, which does not exist.")
+    for font in project.preload:
+        if font.suffix not in FONTS:
+            raise FreezeError(f"{path} preloads {font.name}; only fonts can be: {', '.join(FONTS)}.")
     return project
 
 

@@ -90,6 +90,20 @@ def test_files_for_readers_may_be_listed(write, line, files):
     assert load_project(write(GOOD.replace("[bundle]", f"[bundle]\n{line}"))).files == files
 
 
+def test_fonts_may_be_wanted_early(write, tmp_path):
+    text = GOOD.replace("[bundle]", 'preload = ["style/a.woff2"]\n[bundle]')
+    files = ["article.md", "templates/", "style/", "style/a.woff2"]
+    assert load_project(write(text, files)).preload == (tmp_path / "style" / "a.woff2",)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("gone.woff2", "names gone.woff2, which does not exist"), ("article.md", "only fonts can be")]
+)
+def test_what_cannot_be_wanted_early_is_told(write, name, words):
+    with pytest.raises(FreezeError, match=words):
+        load_project(write(GOOD.replace("[bundle]", f'preload = ["{name}"]\n[bundle]')))
+
+
 def test_table_that_is_none_is_told(write):
     with pytest.raises(FreezeError, match=r"\[budgets\] .* must be a table"):
         load_project(write("budgets = 1\n" + GOOD.partition("[budgets]")[0]))
