@@ -7,17 +7,20 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
 from panel_freeze import bundle
 from panel_freeze._errors import FreezeError
 from panel_freeze.assets import ensure_assets
-from panel_freeze.bake import RUNTIME, Bench, build_documents, compile_python, take_pictures
+from panel_freeze.bake import RUNTIME, Bench, build_documents, compile_python, prepare, take_pictures
+from panel_freeze.output import check_output, swap
 from panel_freeze.project import load_project
-from panel_freeze.publish import Parts, swap, write_site
+from panel_freeze.publish import Parts, write_site
 from panel_freeze.serve import serve
+
+NAMED = 10  # files left out that are named; of more the number is told
 
 
 def say(text: str) -> None:
@@ -33,7 +36,8 @@ def build(configuration: Path, out: Path, *, cache: Path | None, mirror: str | N
     configuration : Path
         The ``site.toml``.
     out : Path
-        The folder to write; what was there stays until the new site is complete.
+        The folder to write: a former site of the builder, which stays until the new one is complete, an empty
+        folder, or one that is not there yet. A link to a folder is followed.
     cache : Path, optional
         Where downloads and compiled files are kept.
     mirror : str, optional
@@ -46,15 +50,17 @@ def build(configuration: Path, out: Path, *, cache: Path | None, mirror: str | N
     """
     started = time.monotonic()
     project = load_project(configuration)
+    out = out.resolve()
+    check_output(out, [configuration, *project.sources, *map(bundle.package_folder, project.python)])
     executable = os.environ.get("CHROMIUM_PATH") or None
     assets = ensure_assets(cache, mirror=mirror, report=say)
     compiled = next(iter(assets.values())).parent / "compiled"
     say("Collecting Python files …")
     numpy, libraries = bundle.open_numpy(next(path for name, path in assets.items() if name.startswith("numpy-")))
-    sources = bundle.collect_python(project.python) | numpy
+    listed = bundle.listed_files(project.python, project.files)
+    sources = bundle.collect_python(project.python) | listed | numpy
     sources |= bundle.open_standard_library(assets["python_stdlib.zip"])
     sources["panel_freeze_resident.py"] = (RUNTIME / "resident.py").read_bytes()
-    out = out.resolve()
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.new.", dir=out.parent) as name:
         work = Path(name)
@@ -63,8 +69,13 @@ def build(configuration: Path, out: Path, *, cache: Path | None, mirror: str | N
         python = compile_python(sources, own, compiled, lambda files: bench(work / "compile", python=files), say)
         say("Running the figures in the browser's Python …")
         library = bundle.standard_library(python)
-        packages = bundle.packages(python)
-        documents = build_documents(project, bench(work / "bake", python=packages, standard_library=library))
+        data = bundle.data_files(project.python, python) - set(listed)
+        prepared = prepare(
+            project, bench(work / "prepare", python=bundle.packages(python), standard_library=library), data
+        )
+        python = leave_out(python, sorted(data - prepared.opened), say)
+        bake = bench(work / "bake", python=bundle.packages(python), standard_library=library)
+        documents = build_documents(project, bake, prepared)
         parts = Parts(assets, python, libraries, documents)
         say("Taking pictures …")
         write_site(project, parts, work / "draft", boot="none")
@@ -73,6 +84,18 @@ def build(configuration: Path, out: Path, *, cache: Path | None, mirror: str | N
         write_site(project, parts, work / "site")
         swap(work / "site", out)
     say(f"Built {out.name} in {time.monotonic() - started:.1f} s")
+
+
+def leave_out(files: bundle.Files, unused: Sequence[str], report: Callable[[str], None]) -> bundle.Files:
+    """Return files without those that no app has opened, and tell which they are."""
+    if unused:
+        shown = [*unused[:NAMED], *([f"{len(unused) - NAMED} more"] if len(unused) > NAMED else [])]
+        which = "it" if len(unused) == 1 else "them"
+        report(
+            f"Left out: {', '.join(shown)}, which no app opened; "
+            f"list {which} under [bundle] files if readers need {which}"
+        )
+    return {path: data for path, data in files.items() if path not in unused}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

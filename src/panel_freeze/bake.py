@@ -12,7 +12,7 @@ import json
 import math
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -253,24 +253,71 @@ def _slimmer() -> bytes:
     return (RUNTIME / "slim.py").read_bytes()
 
 
-def build_documents(project: Project, bench: Bench) -> Documents:
+@dataclass(frozen=True)
+class Prepared:
+    """What is known of a site before its figures are built for good."""
+
+    numbers: dict[str, Any]
+    imported: frozenset[str]
+    fresh: bytes
+    opened: frozenset[str]  # data files
+
+
+def prepare(project: Project, bench: Bench, data: Collection[str]) -> Prepared:
+    """Work out the article's numbers, and see which data files the apps open while they are built.
+
+    Each has a Python of its own: the saved memory is not to carry their traces.
+
+    Parameters
+    ----------
+    project : Project
+        The site's configuration.
+    bench : Bench
+        A browser's Python with all files of the site's packages.
+    data : collection of str
+        The files in question, by path in site-packages; if there are none, no app is built.
+
+    Raises
+    ------
+    FreezeError
+        If the numbers module fails, or an app that was built for its files.
+    """
+    figures = json.dumps([_figures(project), sorted(data)])
+    look = f"import json, panel_freeze_baker; panel_freeze_baker.opened_files(*json.loads({json.dumps(figures)}))"
+    tasks = [partial(bench.run, "numbers", module=project.numbers, fresh="fresh.bin")]
+    tasks += [partial(bench.run, "run", code=look)] if data else []
+    numbers, *looked = together(tasks)
+    if "reason" in numbers["numbers"]:
+        failure = numbers["numbers"]
+        raise FreezeError(f"The numbers module {project.numbers} failed: {failure['reason']}\n{failure['details']}")
+    opened: set[str] = set()
+    for answer in map(json.loads, looked):
+        _check_build(answer["built"])
+        opened |= set(answer["opened"])
+    return Prepared(
+        numbers=json.loads(numbers["numbers"]["values"]),
+        imported=frozenset(numbers["imported"]),
+        fresh=bench.saved("fresh.bin"),
+        opened=frozenset(opened),
+    )
+
+
+def _figures(project: Project) -> list[dict[str, Any]]:
+    return [
+        {"name": name, "module": project.module(name), "number": number} for number, name in enumerate(project.figures)
+    ]
+
+
+def build_documents(project: Project, bench: Bench, prepared: Prepared) -> Documents:
     """Run every app in the browser's Python.
 
     Raises
     ------
     FreezeError
-        If an app cannot be imported or built, or the numbers module fails; it names the figure.
+        If an app cannot be imported or built; it names the figure.
     """
-    figures = [
-        {"name": name, "module": project.module(name), "number": number} for number, name in enumerate(project.figures)
-    ]
-    # The numbers are worked out in a Python of their own: the saved memory is not to carry their traces.
-    tasks = [partial(bench.run, "numbers", module=project.numbers, fresh="fresh.bin")]
-    tasks += [partial(_build_in, bench, agent, figures) for agent in USER_AGENTS]
-    numbers, *builds = together(tasks)
-    if "reason" in numbers["numbers"]:
-        failure = numbers["numbers"]
-        raise FreezeError(f"The numbers module {project.numbers} failed: {failure['reason']}\n{failure['details']}")
+    figures = _figures(project)
+    builds = together([partial(_build_in, bench, agent, figures) for agent in USER_AGENTS])
     results = {result["kind"]: result for result, _ in builds}
     extras = {name: _check_extras(name, needs) for name, needs in results["other"]["extras"].items()}
     for name in project.figures:
@@ -282,11 +329,11 @@ def build_documents(project: Project, bench: Bench) -> Documents:
     built = results["other"]
     return Documents(
         figures=built["built"],
-        numbers=json.loads(numbers["numbers"]["values"]),
-        imported=frozenset(built["imported"]) | frozenset(numbers["imported"]),
+        numbers=prepared.numbers,
+        imported=frozenset(built["imported"]) | prepared.imported,
         versions=built["versions"],
         snapshots={result["kind"]: snapshot for result, snapshot in builds},
-        fresh=bench.saved("fresh.bin"),
+        fresh=prepared.fresh,
         extras=extras,
     )
 

@@ -14,7 +14,7 @@ import io
 import json
 import struct
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from panel_freeze._errors import FreezeError
@@ -103,7 +103,7 @@ def collect_python(site_packages: Iterable[str]) -> Files:
     Parameters
     ----------
     site_packages : iterable of str
-        The site's own import packages, beside `DISTRIBUTIONS`.
+        The site's own import packages, beside `DISTRIBUTIONS`. Of their data files only some are published.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def collect_python(site_packages: Iterable[str]) -> Files:
     for name in DISTRIBUTIONS:
         files |= dict(_distribution_files(name))
     for package in site_packages:
-        files |= dict(_package_files(package))
+        files |= {path: data for path, data in _package_files(package) if not _excluded(path)}
     return files
 
 
@@ -156,12 +156,67 @@ def package_folder(package: str) -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
-def _package_files(package: str) -> Iterator[tuple[str, bytes]]:
+def _package_files(package: str, pattern: str = "**/*") -> Iterator[tuple[str, bytes]]:
+    """Yield those files of a package that fit a pattern; never a hidden one, nor what Python has compiled here."""
     folder = package_folder(package)
-    for file in sorted(folder.rglob("*")):
+    for file in sorted(folder.glob(pattern)):
         path = f"{package}/{file.relative_to(folder).as_posix()}"
-        if file.is_file() and not _excluded(path):
+        hidden = _hidden(path) or _hidden(file.resolve().name)
+        if file.is_file() and not hidden and not path.endswith(".pyc"):
             yield path, file.read_bytes()
+
+
+def _hidden(path: str) -> bool:
+    """Tell whether a path names a dot file, or something below a dot folder."""
+    return any(part.startswith(".") for part in path.split("/"))
+
+
+def data_files(site_packages: Sequence[str], files: Iterable[str]) -> set[str]:
+    """Return those paths that belong to the site's own packages and hold no module."""
+    return {path for path in files if path.split("/")[0] in site_packages and not path.endswith((".py", ".pyc"))}
+
+
+def listed_files(site_packages: Sequence[str], patterns: Iterable[str]) -> Files:
+    """Read the files that ``site.toml`` lists to be published, whether an app opens them in the bake or not.
+
+    Parameters
+    ----------
+    site_packages : sequence of str
+        The site's own import packages.
+    patterns : iterable of str
+        Each the name of a package, a slash, and a path in it; ``*`` fits names, ``**`` folders.
+
+    Returns
+    -------
+    dict of str to bytes
+        As `collect_python` returns them.
+
+    Raises
+    ------
+    FreezeError
+        If a pattern names a dot file, leads out of the packages, or fits nothing.
+    """
+    files: Files = {}
+    for pattern in patterns:
+        package, _, inside = pattern.partition("/")
+        if _hidden(pattern):
+            raise FreezeError(
+                f"[bundle] files lists '{pattern}': what begins with a dot, or lies below such a folder, is never "
+                "published; give the file another name if readers are to have it."
+            )
+        if package not in site_packages or not inside:
+            raise FreezeError(
+                f"[bundle] files lists '{pattern}', which lies in none of the packages {', '.join(site_packages)}; "
+                "write it as PACKAGE/PATH."
+            )
+        try:
+            found = dict(_package_files(package, inside))
+        except (ValueError, NotImplementedError) as error:
+            raise FreezeError(f"[bundle] files lists '{pattern}', which is no pattern of paths: {error}.") from error
+        if not found:
+            raise FreezeError(f"[bundle] files lists '{pattern}', which no file fits that may be published.")
+        files |= found
+    return files
 
 
 def _excluded(path: str) -> bool:

@@ -9,6 +9,9 @@ from typing import Any
 
 from panel_freeze._errors import FreezeError
 
+# Endings of fonts, and the types they are sent with.
+FONTS = {".woff2": "font/woff2", ".woff": "font/woff", ".ttf": "font/ttf", ".otf": "font/otf"}
+
 
 @dataclass(frozen=True)
 class Project:
@@ -29,7 +32,14 @@ class Project:
     figures: tuple[str, ...]
     numbers: str | None
     python: tuple[str, ...]
+    files: tuple[str, ...] = ()
+    preload: tuple[Path, ...] = ()
     budgets: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def sources(self) -> tuple[Path, ...]:
+        """The files and folders that the site is made of, besides its packages."""
+        return self.root, self.article, self.templates, self.style
 
     def module(self, figure: str) -> str:
         """Return the module that holds `figure`'s ``app()``."""
@@ -75,11 +85,16 @@ def load_project(path: Path) -> Project:
         figures=site.names("figures"),
         numbers=site.text("numbers", "") or None,
         python=bundle.names("python"),
+        files=bundle.names("files", ()),
+        preload=tuple(root / name for name in site.names("preload", ())),
         budgets=_Table(raw, "budgets", path).integers(),
     )
-    for file in (project.article, project.templates, project.style):
+    for file in (*project.sources, *project.preload):
         if not file.exists():
             raise FreezeError(f"{path} names {file.relative_to(root)}, which does not exist.")
+    for font in project.preload:
+        if font.suffix not in FONTS:
+            raise FreezeError(f"{path} preloads {font.name}; only fonts can be: {', '.join(FONTS)}.")
     return project
 
 
@@ -100,8 +115,10 @@ class _Table:
             raise FreezeError(f"{self._path} needs a text '{key}' in [{self._name}]; it has {value!r}.")
         return value
 
-    def names(self, key: str) -> tuple[str, ...]:
+    def names(self, key: str, default: tuple[str, ...] | None = None) -> tuple[str, ...]:
         value = self._table.get(key)
+        if default is not None and value in (None, []):
+            return default
         if not isinstance(value, list) or not value or not all(isinstance(item, str) for item in value):
             raise FreezeError(f"{self._path} needs a list of names '{key}' in [{self._name}]; it has {value!r}.")
         if len(set(value)) != len(value):

@@ -5,16 +5,15 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 import re
-import shutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import deflate
 import jinja2
@@ -35,7 +34,7 @@ from panel_freeze.bake import (
 )
 from panel_freeze.bundle import Files
 from panel_freeze.memory import pack_memory
-from panel_freeze.project import Project
+from panel_freeze.project import FONTS, Project
 from panel_freeze.report import check_references, write_report
 
 POLICY = (
@@ -65,6 +64,10 @@ MODULES = (
     "selftest.js",
     "page.js",
 )
+# Files beside a font that tell its licence; they are published with it, as many licences ask.
+LICENCE = re.compile(r"(?i)([\w.-]*[._-])?(ofl|licen[cs]e|copying|copyright)([._-][\w.-]*)?(\.txt|\.md)?")
+# What a style sheet refers to by a relative path; comments are found too, to be left as they are.
+_REFERENCE = re.compile(rb"(?is)/\*.*?\*/|url\(\s*+[\"']?+(?!data:|[a-z][a-z0-9+.-]*:|[/#])([^)\"'?#]+)")
 # Windows of these widths show the picture taken at the width beside them; larger ones the last.
 PICTURE_MEDIA = ((360, 563), (768, 1019))
 
@@ -125,10 +128,7 @@ def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "aut
     """
     shelf = Shelf(folder)
     settings = _settings(project, parts, shelf, boot)
-    style = "\n".join(file.read_text(encoding="utf-8") for file in sorted(project.style.glob("*.css")))
-    if parts.pictures:
-        style += _heights(project, parts.pictures)
-    sheet = shelf.put("site.css", style.encode())
+    sheet, fonts = _style(project, parts.pictures, shelf)
     page_script, imports = settings.pop("page"), settings.pop("imports")
     first = shelf.put("first.js", (RUNTIME / "first.js").read_bytes())
     extras = _extras(parts, shelf)
@@ -151,6 +151,10 @@ def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "aut
         worker = f' data-worker="{root}{settings["worker"]}"' if boot == "auto" else ""
         lines = [
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
+            *(
+                f'<link rel="preload" as="font" type="{FONTS[Path(path).suffix]}" crossorigin href="{root}{path}">'
+                for path in fonts
+            ),
             *(f'<link rel="stylesheet" href="{root}{path}">' for path in [*sheets, sheet]),
             '<link rel="icon" href="data:,">',
             f'<link rel="manifest" href="{root}manifest.webmanifest">',
@@ -190,6 +194,32 @@ def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "aut
     check_references(folder)
     if parts.pictures:
         write_report(project, folder, settings, parts.documents.versions)
+
+
+def _style(project: Project, pictures: Pictures | None, shelf: Shelf) -> tuple[str, list[str]]:
+    """Shelve the site's style sheets as one, with what they refer to; return its path, and those of early fonts."""
+    found: dict[Path, str] = {}
+    sheets = [_with_files(file, shelf, found).decode() for file in sorted(project.style.glob("*.css"))]
+    style = "\n".join(sheets).replace("\r\n", "\n")
+    style += "".join(_licence(file, shelf) for file in sorted(_licences(found)))
+    if pictures:
+        style += _heights(project, pictures)
+    for font in project.preload:
+        if font.resolve() not in found:
+            raise FreezeError(f"site.toml preloads {font.name}, which no style sheet refers to.")
+    return shelf.put("site.css", style.encode()), [found[font.resolve()] for font in project.preload]
+
+
+def _licences(found: Iterable[Path]) -> set[Path]:
+    """Return the licences that lie beside fonts."""
+    folders = {file.parent for file in found if file.suffix in FONTS}
+    return {file for folder in folders for file in folder.iterdir() if file.is_file() and LICENCE.fullmatch(file.name)}
+
+
+def _licence(file: Path, shelf: Shelf) -> str:
+    """Shelve a licence, and return the line of the style sheet that tells where it is."""
+    name = file.name if file.suffix else f"{file.name}.txt"
+    return f"\n/* Licence of fonts: ./{Path(shelf.put(name, file.read_bytes())).name} */\n"
 
 
 def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[str, Any]:
@@ -322,21 +352,33 @@ def _panel_file(figure: str, path: str, shelf: Shelf, *, script: bool = False) -
 def _shelved(file: Path, shelf: Shelf, *, script: bool = False) -> str:
     """Shelve a file; a style sheet with the files it refers to."""
     ending = ".js" if script else file.suffix
-    data = file.read_bytes()
-    if ending == ".css":
-        data = re.sub(
-            rb"url\(\s*[\"']?(?!data:|[a-z]+:|[/#])([^)\"'?#]+)", partial(_own_file, file.parent, shelf), data
-        )
+    data = _with_files(file, shelf) if ending == ".css" else file.read_bytes()
     stem = re.sub(r"[^\w.-]+", "-", file.name.removesuffix(ending).removesuffix(".min"))
     return shelf.put(stem + ending, _without_map(data) if script else data)
 
 
-def _own_file(folder: Path, shelf: Shelf, match: re.Match[bytes]) -> bytes:
-    """Shelve a file that a style sheet refers to, and return the reference to it; leave one that leads nowhere."""
-    file = folder / match[1].decode().strip()
-    if not file.is_file():
-        return match[0]
-    return match[0].replace(match[1], f"./{Path(_shelved(file, shelf)).name}".encode())
+def _with_files(sheet: Path, shelf: Shelf, found: dict[Path, str] | None = None) -> bytes:
+    """Return a style sheet that refers to its files on the shelf.
+
+    Without `found` one that refers to nothing is left so; with it that is an error, and `found` is given the files
+    with their paths from the site's root.
+    """
+
+    def own(match: re.Match[bytes]) -> bytes:
+        if match[1] is None:
+            return match[0]
+        reference = unquote(match[1].decode().strip())
+        file = sheet.parent / reference
+        if not file.is_file():
+            if found is None:
+                return match[0]
+            raise FreezeError(f"The style sheet {sheet.name} refers to {reference}, which is not there.")
+        path = _shelved(file, shelf)
+        if found is not None:
+            found[file.resolve()] = path
+        return match[0][: match.start(1) - match.start()] + f"./{Path(path).name}".encode()
+
+    return _REFERENCE.sub(own, sheet.read_bytes())
 
 
 def _without_map(script: bytes) -> bytes:
@@ -427,12 +469,3 @@ def _render(environment: jinja2.Environment, template: str, /, **values: Any) ->
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8", newline="\n")
-
-
-def swap(new: Path, out: Path) -> None:
-    """Put a finished site in the place of the last one; whoever reads meanwhile has one or the other."""
-    old = out.with_name(f".{out.name}.old.{os.getpid()}")
-    if out.exists():
-        out.rename(old)
-    new.rename(out)
-    shutil.rmtree(old, ignore_errors=True)

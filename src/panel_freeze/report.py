@@ -6,7 +6,7 @@ import gzip
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from panel_freeze._errors import FreezeError
 from panel_freeze.project import Project
 
 # Stored compressed already; a host has nothing to gain from them.
-_COMPRESSED = (".bin", ".zip", ".webp")
+_COMPRESSED = (".bin", ".zip", ".webp", ".woff", ".woff2")
 
 
 def check_references(folder: Path) -> None:
@@ -55,7 +55,9 @@ def write_report(project: Project, folder: Path, settings: Mapping[str, Any], ve
     files = {
         file.relative_to(folder).as_posix(): _describe(file) for file in sorted(folder.rglob("*")) if file.is_file()
     }
-    measured = _measure(project, files, settings)
+    page = (folder / "index.html").read_text(encoding="utf-8")
+    preloaded = re.findall(r'<link rel="preload"[^>]* href="\./([^"]+)"', page)
+    measured = _measure(project, files, settings, preloaded)
     for name in project.budgets:
         if name not in measured:
             raise FreezeError(f"site.toml sets a budget '{name}'; there are {', '.join(measured)}.")
@@ -78,10 +80,12 @@ def _describe(file: Path) -> dict[str, Any]:
     return {"bytes": len(data), "gzip": travels, "sha256": hashlib.sha256(data).hexdigest()}
 
 
-def _measure(project: Project, files: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, int]:
+def _measure(
+    project: Project, files: Mapping[str, Any], settings: Mapping[str, Any], preloaded: Sequence[str]
+) -> dict[str, int]:
     """Return bytes as they travel: before the runtime starts, and until all figures are live, both ways."""
     fold = [name for name in files if re.match(rf"assets/{re.escape(project.figures[0])}-1080-light\.", name)]
-    before = {"index.html", *(name for name in files if name.endswith(".css")), *fold}
+    before = {"index.html", *(name for name in files if name.endswith(".css")), *fold, *preloaded}
     scripts = {name for name in files if re.fullmatch(r"assets/[\w-]+\.\w{12}\.js", name)}
     parts = settings["parts"]
     both = {

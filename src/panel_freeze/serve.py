@@ -14,6 +14,8 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
+from panel_freeze.project import FONTS
+
 # Said here, since a registry or a system file may say otherwise to Python's own guess.
 TYPES = {
     ".html": "text/html; charset=utf-8",
@@ -27,6 +29,7 @@ TYPES = {
     ".webp": "image/webp",
     ".png": "image/png",
     ".txt": "text/plain; charset=utf-8",
+    **FONTS,
 }
 _COMPRESSED = (".html", ".css", ".js", ".mjs", ".json", ".webmanifest", ".svg", ".txt")
 

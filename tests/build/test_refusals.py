@@ -29,6 +29,7 @@ def copy(tmp_path):
     configuration.write_text(text.replace("../../../site", str(ROOT / "site")), encoding="utf-8")
     (tmp_path / "dist").mkdir()
     (tmp_path / "dist" / "index.html").write_text("the last good site")
+    (tmp_path / "dist" / "build.json").write_text('{"versions": {"panel_freeze": "1"}, "files": {"index.html": {}}}')
     return tmp_path
 
 
@@ -43,7 +44,7 @@ def build(folder, **environment):
         timeout=300,
         check=False,
     )
-    assert [file.name for file in (folder / "dist").iterdir()] == ["index.html"]
+    assert {file.name for file in (folder / "dist").iterdir()} >= {"index.html", "build.json"}
     assert (folder / "dist" / "index.html").read_text() == "the last good site"
     left = {entry.name for entry in folder.iterdir()}
     assert left == {"site", "dist"}, "something half made was left"
@@ -118,6 +119,15 @@ def test_package_that_is_not_installed_is_named(copy):
     code, said = build(copy)
     assert code == 1
     assert "'absent'" in said
+
+
+def test_folder_with_somebody_else_s_file_is_told_and_left(copy):
+    (copy / "dist" / "CNAME").write_text("example.org")
+    code, said = build(copy)
+    assert code == 1
+    assert "panel-freeze did not write CNAME there" in said
+    assert "Traceback" not in said
+    assert (copy / "dist" / "CNAME").read_text() == "example.org"
 
 
 def test_missing_browser_is_told(copy):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib
 import json
 import marshal
+import os
 import sys
 from collections.abc import Iterable
 from importlib.metadata import version
@@ -64,6 +65,27 @@ def evaluate_numbers(module: str) -> str:
         from panel_freeze_resident import describe  # type: ignore[import-not-found]
 
         return json.dumps(describe(error))
+
+
+def opened_files(figures: list[dict[str, Any]], paths: list[str]) -> str:
+    """Build figures; return which of some files below site-packages they opened for reading, as JSON.
+
+    That is ``{"opened": [path, …], "built": {figure: …}}``; what was built is left out, unless it failed. Whatever
+    opens a file (`open`, `pathlib`, `importlib.resources`, `pkgutil`) tells Python's audit hooks. A hook cannot be
+    removed, so this is for a Python that is not saved.
+    """
+    from panel_freeze_resident import resident
+
+    opened = set()
+
+    def note(event: str, given: tuple[Any, ...]) -> None:
+        if event == "open" and not isinstance(given[0], int) and given[2] & os.O_ACCMODE != os.O_WRONLY:
+            opened.add(os.path.abspath(os.fsdecode(given[0])))  # noqa: PTH100 (a hook must not do much)
+
+    sys.addaudithook(note)
+    built = {figure["name"]: json.loads(resident.build(**figure)) for figure in figures}
+    failed = {name: result if "reason" in result else {} for name, result in built.items()}
+    return json.dumps({"opened": [path for path in paths if str(SITE_PACKAGES / path) in opened], "built": failed})
 
 
 def imported_files() -> str:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from types import SimpleNamespace
+
 import pytest
 
 from panel_freeze import bake
+from panel_freeze.__main__ import leave_out
 from panel_freeze._errors import FreezeError
-from panel_freeze.bake import Extra, _check_build, _check_extras, compile_python
+from panel_freeze.bake import Extra, Prepared, _check_build, _check_extras, compile_python, prepare
 
 GOOD = {"doc": {}, "roots": ["1"], "html": "", "title": ""}
 
@@ -105,3 +111,89 @@ def test_syntax_error_is_named_with_its_line_and_nothing_is_kept(tmp_path):
     with pytest.raises(FreezeError, match=r"b/c\.py, line 3: invalid syntax"):
         compile_python(SOURCES, (), tmp_path / "cache", Bench([["b/c.py", 3, "invalid syntax"]]), lambda _: None)
     assert not (tmp_path / "cache").exists()
+
+
+# Which data files go along
+
+
+class Python:
+    """Answers as the browser's Python does when it looks which files are opened."""
+
+    def __init__(self, opened=(), failed=None):
+        self.opened, self.failed, self.tasks = list(opened), failed or {}, []
+
+    def run(self, task, **given):
+        self.tasks.append(task)
+        if task == "run":
+            return json.dumps({"opened": self.opened, "built": {"one": self.failed}})
+        return {"numbers": {"values": '{"a": 1}'}, "imported": ["a.pyc"]}
+
+    def saved(self, name):
+        return name.encode()
+
+
+PROJECT = SimpleNamespace(figures=("one",), numbers="apps.numbers", module="apps.{}".format)
+
+
+def test_without_data_files_no_app_is_built_to_look():
+    python = Python()
+    assert prepare(PROJECT, python, set()) == Prepared({"a": 1}, frozenset({"a.pyc"}), b"fresh.bin", frozenset())
+    assert python.tasks == ["numbers"]
+
+
+def test_opened_files_are_known():
+    assert prepare(PROJECT, Python(["apps/a.csv"]), {"apps/a.csv", "apps/b.csv"}).opened == {"apps/a.csv"}
+
+
+def test_app_that_fails_while_it_is_looked_at_is_named():
+    with pytest.raises(FreezeError, match="Figure 'one' could not be built: KeyError: 'x'"):
+        prepare(PROJECT, Python(failed={"reason": "KeyError: 'x'", "details": ""}), {"apps/a.csv"})
+
+
+@pytest.mark.parametrize(
+    ("unused", "said"),
+    [
+        ([], []),
+        (["a/b"], ["Left out: a/b, which no app opened; list it under [bundle] files if readers need it"]),
+        (["a/b", "a/c"], ["Left out: a/b, a/c, which no app opened; list them under [bundle] files if readers need them"]),
+        ([f"a/{n}" for n in range(12)], [f"Left out: {', '.join(f'a/{n}' for n in range(10))}, 2 more, which no app opened; list them under [bundle] files if readers need them"]),
+    ],
+)  # fmt: skip
+def test_what_is_left_out_is_told_in_one_line(unused, said):
+    told = []
+    assert leave_out({"a/used": b"1"} | dict.fromkeys(unused, b"2"), unused, told.append) == {"a/used": b"1"}
+    assert told == said
+
+
+OPENERS = """
+import importlib.resources, io, os, pathlib, pkgutil, sys
+here = pathlib.Path(sys.argv[2]) / "sample"
+open(here / "a").close()
+io.open(str(here / ".." / "sample" / "b")).close()
+os.close(os.open(os.fsencode(here / "c"), os.O_RDONLY))
+(here / "d").read_bytes()
+pkgutil.get_data("sample", "e")
+importlib.resources.files("sample").joinpath("f").read_text()
+open(here / "g", "r+").close()
+os.chdir(here); open("h").close()
+open(here / "not1", "w").close()
+(here / "not2").stat()
+"""
+
+
+def test_every_way_to_read_a_file_is_noticed(tmp_path):
+    """In a Python of its own, since audit hooks stay."""
+    (tmp_path / "sample").mkdir()
+    names = [*"abcdefgh", "not1", "not2"]
+    for name in (*names, "__init__.py"):
+        (tmp_path / "sample" / name).touch()
+    (tmp_path / "panel_freeze_slim.py").write_text("def compile_slim(source, path): ...")
+    resident = f"class resident:\n    def build(name):\n        exec({OPENERS!r})\n        return '{{}}'\n"
+    (tmp_path / "panel_freeze_resident.py").write_text(resident)
+    code = (
+        "import json, pathlib, sys; sys.path[:0] = sys.argv[1:]; import baker; baker.SITE_PACKAGES = pathlib.Path(sys.argv[2])\n"
+        f"print(baker.opened_files([{{'name': 'one'}}], ['sample/' + name for name in {names}]))"
+    )
+    arguments = [sys.executable, "-c", code, str(bake.RUNTIME), str(tmp_path)]
+    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == {"opened": [f"sample/{name}" for name in "abcdefgh"], "built": {"one": {}}}

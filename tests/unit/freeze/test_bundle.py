@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import re
 import zipfile
 
 import pytest
@@ -37,6 +38,10 @@ def package(tmp_path, monkeypatch):
         "a/b.pyi",
         "py.typed",
         "fast.so",
+        ".env",
+        "a/.drafts/one.py",
+        "a/.drafts/deep/one.txt",
+        "a/stray.pyc",
     ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(name)
@@ -48,6 +53,50 @@ def test_package_of_the_site_comes_without_what_browsers_do_not_need(package):
     files = bundle.collect_python([package])
     own = {path for path in files if path.startswith("sample/")}
     assert own == {"sample/__init__.py", "sample/a/__init__.py", "sample/a/b.py", "sample/a/data.json"}
+
+
+def test_link_to_a_dot_file_is_one(package, tmp_path):
+    (tmp_path / "sample" / "settings.txt").symlink_to(tmp_path / "sample" / ".env")
+    assert "sample/settings.txt" not in bundle.collect_python([package])
+
+
+def test_data_files_are_those_of_the_site_s_packages_that_hold_no_module(package):
+    assert bundle.data_files([package], bundle.collect_python([package])) == {"sample/a/data.json"}
+    assert bundle.data_files(["samp"], ["sample/a/data.json", "samples/a.csv", "sample/b.pyc"]) == set()
+
+
+@pytest.mark.parametrize(
+    ("pattern", "found"),
+    [
+        ("sample/a/data.json", {"sample/a/data.json"}),
+        ("sample/a/*.json", {"sample/a/data.json"}),
+        ("sample/**/*.json", {"sample/a/data.json"}),
+        ("sample/*", {"sample/__init__.py", "sample/py.typed", "sample/fast.so"}),
+        ("sample/tests/*", {"sample/tests/test_a.py"}),
+    ],
+)
+def test_listed_files_are_those_that_fit_and_no_dot_files(package, pattern, found):
+    assert set(bundle.listed_files([package], [pattern])) == found
+
+
+@pytest.mark.parametrize(
+    ("pattern", "words"),
+    [
+        ("sample/.env", "begins with a dot"),
+        ("sample/a/.drafts/deep/one.txt", "begins with a dot"),
+        ("sample/../other/a.txt", "begins with a dot"),
+        ("sample/[.]env", "which no file fits that may be published"),
+        ("sample/absent.csv", "which no file fits"),
+        ("sample/a", "which no file fits"),
+        ("sample", "write it as PACKAGE/PATH"),
+        ("other/a.csv", "in none of the packages sample"),
+        ("/etc/passwd", "in none of the packages"),
+        ("sample//etc/passwd", "which is no pattern of paths"),
+    ],
+)
+def test_pattern_that_cannot_be_meant_is_told(package, pattern, words):
+    with pytest.raises(FreezeError, match=rf"\[bundle\] files lists '{re.escape(pattern)}'.*{words}"):
+        bundle.listed_files([package], [pattern])
 
 
 def test_bundle_holds_the_installed_files_and_their_versions():

@@ -66,6 +66,7 @@ def test_paths_are_absolute_and_names_are_kept(write, tmp_path, monkeypatch):
         ('figures = ["one", "two"]', 'figures = ["one", "one"]', ["twice", "'figures'"]),
         ('python = ["apps"]', "", ["'python'", "[bundle]"]),
         ("[bundle]", "[other]", ["'python'", "[bundle]"]),
+        ("[bundle]", '[bundle]\nfiles = "apps/a.csv"', ["'files'", "'apps/a.csv'"]),
         ("until_live = 15_000_000", "until_live = -1", ["'until_live'", "positive"]),
         ("until_live = 15_000_000", 'until_live = "much"', ["'until_live'"]),
         ("until_live = 15_000_000", "until_live = true", ["'until_live'"]),
@@ -82,6 +83,25 @@ def test_mistakes_are_told(write, old, new, words):
         load_project(path)
     for word in words:
         assert word in str(error.value)
+
+
+@pytest.mark.parametrize(("line", "files"), [("", ()), ("files = []", ()), ('files = ["apps/*.csv"]', ("apps/*.csv",))])
+def test_files_for_readers_may_be_listed(write, line, files):
+    assert load_project(write(GOOD.replace("[bundle]", f"[bundle]\n{line}"))).files == files
+
+
+def test_fonts_may_be_wanted_early(write, tmp_path):
+    text = GOOD.replace("[bundle]", 'preload = ["style/a.woff2"]\n[bundle]')
+    files = ["article.md", "templates/", "style/", "style/a.woff2"]
+    assert load_project(write(text, files)).preload == (tmp_path / "style" / "a.woff2",)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"), [("gone.woff2", "names gone.woff2, which does not exist"), ("article.md", "only fonts can be")]
+)
+def test_what_cannot_be_wanted_early_is_told(write, name, words):
+    with pytest.raises(FreezeError, match=words):
+        load_project(write(GOOD.replace("[bundle]", f'preload = ["{name}"]\n[bundle]')))
 
 
 def test_table_that_is_none_is_told(write):

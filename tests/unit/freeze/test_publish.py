@@ -1,4 +1,4 @@
-"""From parts to a folder: names, escaping, references, budgets, and one site or the other at any time."""
+"""From parts to a folder: names, escaping, references, budgets."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from panel_freeze import publish
 from panel_freeze._errors import FreezeError
 from panel_freeze.bake import Documents, Extra, Snapshot
 from panel_freeze.project import Project
-from panel_freeze.publish import Parts, Shelf, swap, write_site
+from panel_freeze.publish import Parts, Shelf, write_site
 from panel_freeze.report import check_references
 
 TITLE = "Q & A <b>x</b> “quotes”"
@@ -179,21 +179,6 @@ def test_good_references_are_accepted(tmp_path, text):
     check_references(tmp_path)
 
 
-def test_swap_replaces_and_leaves_nothing_behind(tmp_path):
-    for name in ("new", "dist"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / "index.html").write_text(name)
-    swap(tmp_path / "new", tmp_path / "dist")
-    assert (tmp_path / "dist" / "index.html").read_text() == "new"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["dist"]
-
-
-def test_swap_makes_the_first_site(tmp_path):
-    (tmp_path / "new").mkdir()
-    swap(tmp_path / "new", tmp_path / "dist")
-    assert (tmp_path / "dist").is_dir()
-
-
 def test_template_that_names_nothing_is_told(project, parts, tmp_path):
     templates = tmp_path / "templates"
     templates.mkdir()
@@ -207,3 +192,116 @@ def test_figure_that_is_not_listed_is_told(project, parts, tmp_path):
     project.article.write_text('{{ figure("two") }}')
     with pytest.raises(FreezeError, match="'two'"):
         write_site(project, parts, tmp_path / "dist", boot="none")
+
+
+# Files of the site's style
+
+
+@pytest.fixture
+def styled(project, parts, tmp_path):
+    """Write a site with these files in the folder of its style, and return its folder."""
+
+    def write(files, preload=()):
+        style = tmp_path / "style"
+        for name, text in files.items():
+            (style / name).parent.mkdir(parents=True, exist_ok=True)
+            (style / name).write_bytes(text.encode())
+        early = tuple(tmp_path / name for name in preload)
+        write_site(dataclasses.replace(project, style=style, preload=early), parts, tmp_path / "dist", boot="none")
+        return tmp_path / "dist"
+
+    return write
+
+
+def sheet_of(site):
+    (sheet,) = (site / "assets").glob("site.*.css")
+    return sheet.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "url(fonts/a.woff2)",
+        "url('fonts/a.woff2')",
+        'url( "./fonts/a.woff2" )',
+        "URL(fonts/a.woff2?#iefix)",
+        "url(../style/fonts/a%2Ewoff2)",
+    ],
+)
+def test_style_of_the_site_finds_its_files(styled, reference):
+    site = styled({"page.css": f"@font-face {{ src: {reference} }}", "fonts/a.woff2": "font"})
+    (name,) = re.findall(r"""(?i)url\(\s*["']?\./(a\.\w{12}\.woff2)""", sheet_of(site))
+    assert (site / "assets" / name).read_text() == "font"
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        "url(data:image/png;base64,AA)",
+        "url( 'data:,' )",
+        "url( data:, )",
+        "url(#mask)",
+        "url(/a.png)",
+        "url(//host/a.png)",
+        "url(https://host/a.png)",
+        "/* url(gone.png) */",
+    ],
+)
+def test_what_names_no_file_of_the_style_is_left(styled, reference):
+    assert f"a {{ b: {reference} }}" in sheet_of(styled({"page.css": f"a {{ b: {reference} }}"}))
+
+
+def test_file_that_the_style_lacks_is_named_with_its_sheet(styled):
+    with pytest.raises(FreezeError, match=r"The style sheet page\.css refers to fonts/gone\.woff2, which is not there"):
+        styled({"page.css": "a { src: url(fonts/gone.woff2) }"})
+
+
+def test_sheets_are_joined_in_order_whatever_ends_their_lines(styled):
+    assert sheet_of(styled({"b.css": "b {}\r\nb {}", "a.css": "a {}"})) == "a {}\nb {}\nb {}"
+
+
+def test_fonts_that_are_wanted_early_stand_before_the_style_sheet_on_every_page(styled):
+    files = {
+        "page.css": "a { src: url(fonts/a.woff2), url(fonts/b.woff2) }",
+        "fonts/a.woff2": "a",
+        "fonts/b.woff2": "b",
+    }
+    site = styled(files, ["style/fonts/b.woff2"])
+    for page, root in ((site / "index.html", "./"), (site / "figures" / "one" / "index.html", "../../")):
+        links = re.findall(r"<link .*>", page.read_text(encoding="utf-8"))
+        name = Path(next((site / "assets").glob("b.*.woff2"))).name
+        assert links[0] == f'<link rel="preload" as="font" type="font/woff2" crossorigin href="{root}assets/{name}">'
+        assert links[1].startswith('<link rel="stylesheet"')
+        assert sum("preload" in link for link in links) == 1
+
+
+def test_font_that_is_wanted_early_and_never_used_is_told(styled):
+    with pytest.raises(FreezeError, match=r"preloads b\.woff2, which no style sheet refers to"):
+        styled({"page.css": "", "fonts/b.woff2": "b"}, ["style/fonts/b.woff2"])
+
+
+@pytest.mark.parametrize(
+    ("name", "published"),
+    [
+        ("OFL.txt", r"OFL\.\w{12}\.txt"),
+        ("LICENSE", r"LICENSE\.\w{12}\.txt"),
+        ("serif-4.LICENSE.txt", r"serif-4\.LICENSE\.\w{12}\.txt"),
+        ("OFL-serif.txt", r"OFL-serif\.\w{12}\.txt"),
+        ("licence.md", r"licence\.\w{12}\.md"),
+        ("characters.txt", None),
+        ("unlicensed-draft.txt", None),
+        ("wolfl.txt", None),
+    ],
+)
+def test_licence_beside_a_font_is_published_and_named_in_the_style(styled, name, published):
+    site = styled({"page.css": "a { src: url(fonts/a.woff2) }", "fonts/a.woff2": "a", f"fonts/{name}": "you may"})
+    found = [file.name for file in (site / "assets").iterdir() if file.read_bytes() == b"you may"]
+    assert len(found) == bool(published)
+    if published:
+        assert re.fullmatch(published, found[0])
+        assert f"./{found[0]}" in sheet_of(site)
+
+
+def test_licence_beside_no_font_is_not(styled):
+    site = styled({"page.css": "a { b: url(a.png) }", "a.png": "a", "LICENSE": "you may"})
+    assert not list((site / "assets").glob("LICENSE*"))

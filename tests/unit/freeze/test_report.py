@@ -72,6 +72,20 @@ def test_both_ways_of_starting_are_measured(project, site):
     assert measured["until_live_cold"] == 1000 + 200 + 300 + 700 + 800 + texts
 
 
+def test_early_fonts_count_before_the_runtime_starts(project, site):
+    folder, settings = site
+    (folder / "assets" / "a.woff2").write_bytes(bytes(400))
+    (folder / "assets" / "b.woff2").write_bytes(bytes(900))
+    before = {}
+    for page in ("", '<link rel="preload" as="font" type="font/woff2" crossorigin href="./assets/a.woff2">'):
+        (folder / "index.html").write_text(page)
+        write_report(project, folder, settings, {})
+        budgets, size = read(folder)["budgets"], read(folder)["files"]["index.html"]["gzip"]
+        before[page] = [budgets[name]["measured"] - size for name in ("before_runtime", "until_live")]
+    plain, early = before.values()
+    assert early == [size + 400 for size in plain]
+
+
 @pytest.mark.parametrize(("allowed", "good"), [(6600, True), (6599, False)])
 def test_budget_is_kept_or_stops_the_build(project, site, allowed, good):
     folder, settings = site
