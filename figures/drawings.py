@@ -50,7 +50,7 @@ def _opening() -> str:
         _each(lambda i: "".join(f"<span>{_percent(w)}</span>" for w in weights[i]), "shares", hidden=True),
         '<p class="says">This much of each word goes into the new vector of '
         + _each(lambda i: TOKENS[i], "chosen", tag="b")
-        + ". Choose another word.</p></div>",
+        + '. <span class="ask">Choose another word.</span></p></div>',
         '<div class="vectors"><p class="says"><b>Six vectors in, six blends out</b> '
         "<span>each line is one word</span></p>",
         f'<svg class="axes" viewBox="0 0 {WIDTH} {HEIGHT}" aria-hidden="true">{_axes(EMBEDDINGS, blends)}</svg>',
