@@ -419,10 +419,6 @@ LAYOUT = '"main side" "primary side" "how how" / 3fr 2fr'
 
 
 def tokens() -> str:
-    """Return the colours and fonts of a card as custom properties; the page's own, where it has any."""
+    """Return the colours of a card as custom properties: the page's own, where it has any."""
     named = [(name.replace("_", "-"), both) for name, both in COLOURS.items()]
-    colours = "".join(f"--{name}: var(--page-{name}, {light}); " for name, (light, _) in named)
-    return (
-        f"{colours}--serif: var(--page-serif, Georgia, serif); --sans: var(--page-sans, system-ui, sans-serif); "
-        "--mono: var(--page-mono, ui-monospace, monospace);"
-    )
+    return "".join(f"--{name}: var(--page-{name}, {light}); " for name, (light, _) in named)

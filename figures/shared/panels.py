@@ -269,15 +269,15 @@ class _BarColumn:
 
     def head(self) -> str:
         ticks = "".join(f'<i style="left:{100 * tick / self._most:.4g}%">{tick:g}</i>' for tick in self._bars.ticks)
-        return f'<th scope="col" class="bars"><b>{escape(self._bars.title)}</b><span class="ticks">{ticks}</span></th>'
+        return f'<th scope="col" class="bars"><b>{escape(self._bars.title)}</b><span>{ticks}</span></th>'
 
     def cell(self, row: int) -> str:
         value = self._values[row]
         long = 100 * min(1.0, value / self._most)
         rule = "" if self._rule is None else f'<u style="left:{100 * self._rule / self._most:.4g}%"></u>'
         return (
-            f'<td class="bars" style="--hue:var(--{self._bars.hue})"><i style="width:{long:.4g}%"></i>{rule}'
-            f'<b style="left:{long:.4g}%">{self._bars.text(value)}</b></td>'
+            f'<td class="bars" style="--hue:var(--{self._bars.hue})"><span><i style="width:{long:.4g}%"></i>{rule}'
+            f'<b style="left:{long:.4g}%">{self._bars.text(value)}</b></span></td>'
         )
 
 
