@@ -192,6 +192,7 @@ class Figure(pn.viewable.Viewer):
         if self._job.running:
             self._job.finish()
             self._refresh()
+            self._say()
 
     def lighten(self) -> None:
         """Let go of what can be made again, before the memory is saved."""
@@ -241,7 +242,9 @@ class Figure(pn.viewable.Viewer):
         if document is None:
             self._paint()
             self._say()
-        elif not self._painting:
+            return
+        self._say_soon(document)
+        if not self._painting:
             self._painting = True
             document.add_next_tick_callback(self._paint)
 
@@ -268,6 +271,8 @@ class Figure(pn.viewable.Viewer):
         """Show what the job has found since."""
         self._tell()
         self._paint()
+        if not self._job.running and self._saying is None and (document := pn.state.curdoc) is not None:
+            self._say_soon(document)
 
     def _tell(self) -> None:
         """Show the numbers and the sentence."""
@@ -294,11 +299,11 @@ class Figure(pn.viewable.Viewer):
         self._listing.show(f"<pre tabindex=0 aria-label=Code><code>{escape(self._code(s, r))}</code></pre>")
         self._data.show(f'<div class="tables">{self._tables()}</div>')
         self._card.html_attributes = {"data-open": s.fold, "data-card": ""}
-        document = pn.state.curdoc
-        if document is not None and document.roots:
-            if self._saying:
-                document.remove_timeout_callback(self._saying)
-            self._saying = document.add_timeout_callback(self._say, QUIET)
+
+    def _say_soon(self, document: Any) -> None:
+        if self._saying:
+            document.remove_timeout_callback(self._saying)
+        self._saying = document.add_timeout_callback(self._say, QUIET)
 
     def _say(self) -> None:
         """Have the last state spoken, once it stays."""
