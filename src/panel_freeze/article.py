@@ -30,6 +30,10 @@ _NOT_PROSE = re.compile(
 # The end of an equation and the comma or the like after it, which belongs on the same line.
 _POINTED = re.compile(r"</math></span>([,.;:)]+)")
 
+# Stands for a drawing while the text around it is Markdown, which would change what is in it: letters of nobody.
+_PLACE = "\ue000{}\ue001"
+_PLACED = re.compile("<p>{0}</p>|{0}".format(_PLACE.format(r"(\d+)")))
+
 
 @dataclass(frozen=True)
 class Article:
@@ -54,6 +58,7 @@ def render_article(
     numbers: Mapping[str, Any],
     figure: Callable[[str], Markup],
     filters: Mapping[str, Callable[..., str]],
+    drawings: Mapping[str, str] | None = None,
 ) -> Article:
     """Render the article.
 
@@ -67,11 +72,13 @@ def render_article(
         Returns a figure's HTML.
     filters : mapping
         Ways to write a number, by name.
+    drawings : mapping, optional
+        HTML by name; ``{{ drawing("NAME") }}`` places one, as it is.
 
     Raises
     ------
     FreezeError
-        If the article types a number, names a number that does not exist, or has a faulty equation.
+        If the article types a number, names a number or drawing that does not exist, or has a faulty equation.
     """
     source = path.read_text(encoding="utf-8")
     if found := typed_numbers(source):
@@ -80,10 +87,20 @@ def render_article(
             f"{path.name}, line {line}: the number {number} is typed by hand. Use a value of the numbers module, "
             f'or {{{{ typed("{number}") }}}} if it is no claim (a year, a seed). {len(found)} such in all.'
         )
+    pieces = dict(drawings or {})
+
+    def drawing(name: str) -> str:
+        if name not in pieces:
+            known = f"there are {', '.join(pieces)}" if pieces else "there are none"
+            raise FreezeError(
+                f"{path.name} places a drawing '{name}', which the drawings module does not give; {known}."
+            )
+        return _PLACE.format(list(pieces).index(name))
+
     environment = jinja2.Environment(undefined=_Missing, autoescape=False, trim_blocks=True)
     environment.filters |= dict(filters)
     try:
-        text = environment.from_string(source).render(numbers=numbers, figure=figure, typed=str)
+        text = environment.from_string(source).render(numbers=numbers, figure=figure, drawing=drawing, typed=str)
     except jinja2.TemplateError as error:
         place = f", line {error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else ""
         raise FreezeError(f"{path.name}{place}: {error.message}.") from error
@@ -97,7 +114,9 @@ def render_article(
             words = "".join(child.content for child in following.children)
             headings.append((int(token.tag[1]), str(token.attrs["id"]), words))
     html = parser.renderer.render(tokens, parser.options, {})
-    return Article(Markup(_POINTED.sub(r"</math>\1</span>", html)), tuple(headings))
+    html = _POINTED.sub(r"</math>\1</span>", html)
+    html = _PLACED.sub(lambda found: list(pieces.values())[int(found[1] or found[2])], html)
+    return Article(Markup(html), tuple(headings))
 
 
 class _Missing(jinja2.StrictUndefined):

@@ -80,6 +80,7 @@ class Documents:
     snapshots: dict[str, Snapshot]
     fresh: bytes  # what a fresh memory holds when neither clock nor chance stand still
     extras: dict[str, tuple[Extra, ...]] = field(default_factory=dict)
+    drawings: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -258,13 +259,14 @@ class Prepared:
     """What is known of a site before its figures are built for good."""
 
     numbers: dict[str, Any]
+    drawings: dict[str, str]
     imported: frozenset[str]
     fresh: bytes
     opened: frozenset[str]  # data files
 
 
 def prepare(project: Project, bench: Bench, data: Collection[str]) -> Prepared:
-    """Work out the article's numbers, and see which data files the apps open while they are built.
+    """Work out the article's numbers and drawings, and see which data files the apps open while they are built.
 
     Each has a Python of its own: the saved memory is not to carry their traces.
 
@@ -280,22 +282,24 @@ def prepare(project: Project, bench: Bench, data: Collection[str]) -> Prepared:
     Raises
     ------
     FreezeError
-        If the numbers module fails, or an app that was built for its files.
+        If the module of the numbers or of the drawings fails, or an app that was built for its files.
     """
     figures = json.dumps([_figures(project), sorted(data)])
     look = f"import json, panel_freeze_baker; panel_freeze_baker.opened_files(*json.loads({json.dumps(figures)}))"
-    tasks = [partial(bench.run, "numbers", module=project.numbers, fresh="fresh.bin")]
+    modules = {"numbers": project.numbers, "drawings": project.drawings}
+    tasks = [partial(bench.run, "numbers", module=modules if any(modules.values()) else None, fresh="fresh.bin")]
     tasks += [partial(bench.run, "run", code=look)] if data else []
     numbers, *looked = together(tasks)
     if "reason" in numbers["numbers"]:
         failure = numbers["numbers"]
-        raise FreezeError(f"The numbers module {project.numbers} failed: {failure['reason']}\n{failure['details']}")
+        raise FreezeError(f"The module {failure['module']} failed: {failure['reason']}\n{failure['details']}")
     opened: set[str] = set()
     for answer in map(json.loads, looked):
         _check_build(answer["built"])
         opened |= set(answer["opened"])
     return Prepared(
         numbers=json.loads(numbers["numbers"]["values"]),
+        drawings=numbers["numbers"].get("drawings", {}),
         imported=frozenset(numbers["imported"]),
         fresh=bench.saved("fresh.bin"),
         opened=frozenset(opened),
@@ -335,6 +339,7 @@ def build_documents(project: Project, bench: Bench, prepared: Prepared) -> Docum
         snapshots={result["kind"]: snapshot for result, snapshot in builds},
         fresh=prepared.fresh,
         extras=extras,
+        drawings=prepared.drawings,
     )
 
 

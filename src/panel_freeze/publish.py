@@ -175,7 +175,8 @@ def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "aut
         built = parts.documents.figures[name]
         return _figure_html(name, number, built, pictures[name], root, first=number == 1 or eager)
 
-    article = render_article(project.article, parts.documents.numbers, figure, FILTERS)
+    baked = parts.documents
+    article = render_article(project.article, baked.numbers, figure, FILTERS, baked.drawings)
     common = {"title": project.title, "description": project.description, "language": project.language}
     _write(
         folder / "index.html",
