@@ -298,7 +298,7 @@ class Figure(pn.viewable.Viewer):
         self._show_foot()
         self._listing.show(f"<pre tabindex=0 aria-label=Code><code>{escape(self._code(s, r))}</code></pre>")
         self._data.show(f'<div class="tables">{self._tables()}</div>')
-        self._card.html_attributes = {"data-open": s.fold, "data-card": ""}
+        self._card.html_attributes = {"data-open": s.fold, "data-card": "", "data-quiet": ""}
 
     def _say_soon(self, document: Any) -> None:
         if self._saying:
@@ -349,8 +349,7 @@ class Figure(pn.viewable.Viewer):
         )
         self._foot.show(
             f'<div class="foot"><div class="chips" role="group" aria-label="Scenes">{chips}</div>'
-            f'<div class="folds">{folds}<button type="button" class="fold" data-action="copy-link">Copy link</button>'
-            f'</div></div>'
+            f'<div class="folds">{folds}</div></div>'
         )
 
     def in_scene(self, name: str) -> bool:
@@ -364,9 +363,11 @@ class Figure(pn.viewable.Viewer):
     def _build(self, layout: str, lines: Mapping[str, tuple[int, int]]) -> None:
         sheet = InlineStyleSheet(css=STYLE)
 
-        def part(area: str, **attributes: str) -> Html:
+        def part(area: str) -> Html:
+            # A scene's changes are outlined in the drawing and in the sentence; all else is quiet.
+            quiet = {} if area in ("panel", "sentence") else {"data-quiet": ""}
             return Html(
-                "", sheet=sheet, css_classes=[area], html_attributes={"data-morph": "", **attributes},
+                "", sheet=sheet, css_classes=[area], html_attributes={"data-morph": "", **quiet},
                 margin=0, sizing_mode="stretch_width", disable_math=True,
             )  # fmt: skip
 

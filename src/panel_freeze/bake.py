@@ -110,7 +110,7 @@ def browser_page(executable: str | None, **options: Any) -> Iterator[Any]:
             browser.close()
 
 
-class Bench:
+class Workbench:
     """A browser's Python with some files in it, to which the bake gives its tasks.
 
     Parameters
@@ -198,7 +198,7 @@ def _baker() -> Files:
 
 
 def compile_python(
-    sources: Files, own: tuple[str, ...], folder: Path, bench: Callable[[Files], Bench], report: Report
+    sources: Files, own: tuple[str, ...], folder: Path, bench: Callable[[Files], Workbench], report: Report
 ) -> Files:
     """Compile sources with the browser's own Python; what was compiled before is taken from the cache.
 
@@ -265,7 +265,7 @@ class Prepared:
     opened: frozenset[str]  # data files
 
 
-def prepare(project: Project, bench: Bench, data: Collection[str]) -> Prepared:
+def prepare(project: Project, bench: Workbench, data: Collection[str]) -> Prepared:
     """Work out the article's numbers and drawings, and see which data files the apps open while they are built.
 
     Each has a Python of its own: the saved memory is not to carry their traces.
@@ -274,7 +274,7 @@ def prepare(project: Project, bench: Bench, data: Collection[str]) -> Prepared:
     ----------
     project : Project
         The site's configuration.
-    bench : Bench
+    bench : Workbench
         A browser's Python with all files of the site's packages.
     data : collection of str
         The files in question, by path in site-packages; if there are none, no app is built.
@@ -312,7 +312,7 @@ def _figures(project: Project) -> list[dict[str, Any]]:
     ]
 
 
-def build_documents(project: Project, bench: Bench, prepared: Prepared) -> Documents:
+def build_documents(project: Project, bench: Workbench, prepared: Prepared) -> Documents:
     """Run every app in the browser's Python.
 
     Raises
@@ -343,7 +343,7 @@ def build_documents(project: Project, bench: Bench, prepared: Prepared) -> Docum
     )
 
 
-def _build_in(bench: Bench, agent: str | None, figures: list[dict[str, Any]]) -> tuple[dict[str, Any], Snapshot]:
+def _build_in(bench: Workbench, agent: str | None, figures: list[dict[str, Any]]) -> tuple[dict[str, Any], Snapshot]:
     """Build all figures in a browser of one kind, and save its Python's memory."""
     name, fresh = (f"{what}-{USER_AGENTS.index(agent)}.bin" for what in ("memory", "fresh"))
     result = bench.run("build", user_agent=agent, figures=figures, snapshot=name, fresh=fresh)

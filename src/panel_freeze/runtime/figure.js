@@ -137,7 +137,7 @@ export class Figure {
   #elements(id) {
     const views = [...this.document.views_manager.query((/** @type {any} */ view) => view.model.id === id
       || (view.canvas_view && view.model.renderers.some((/** @type {any} */ renderer) => renderer.data_source?.id === id)))];
-    return views.map((view) => view.el).filter((element) => element instanceof HTMLElement && element.dataset.card === undefined);
+    return views.map((view) => view.el).filter((element) => element instanceof HTMLElement && element.dataset.quiet === undefined);
   }
 
   /**

@@ -1,15 +1,16 @@
 // The page's side: finds the figures, paints them, starts the one worker, and carries messages both ways.
 import { DownloadError, bytes } from './download.js';
 import { readQuery, show, writeNow, writeQuery } from './address.js';
-import { coldIsSooner, reader, remember, startsCold } from './choice.js';
+import { coldIsSooner, reader, remember, startsCold } from './way-to-start.js';
 import { followReader } from './contents.js';
 import { Figure } from './figure.js';
-import { keepInk } from './ink.js';
+import { keepInk } from './print.js';
 import { followLinks } from './links.js';
 import { morph } from './morph.js';
-import { nameControls } from './names.js';
+import { nameControls } from './accessible-names.js';
 import { Queue } from './queue.js';
 import { inHand, listen, settle as settleFields } from './sets.js';
+import { shareSheets } from './sheets.js';
 import { outline } from './show.js';
 
 const root = document.documentElement;
@@ -168,7 +169,7 @@ function loadBokeh() {
   bokeh ??= site.scripts
     .map((/** @type {string} */ path) => loadScript(address(path)))
     .reduce((/** @type {Promise<any>} */ before, /** @type {Promise<any>} */ script) => before.then(() => script), Promise.resolve())
-    .then(() => { page.Bokeh = /** @type {any} */ (window).Bokeh; page.Bokeh.set_log_level('warn'); workIn(page.Bokeh); });
+    .then(() => { page.Bokeh = /** @type {any} */ (window).Bokeh; page.Bokeh.set_log_level('warn'); shareSheets(page.Bokeh); workIn(page.Bokeh); });
   return bokeh;
 }
 

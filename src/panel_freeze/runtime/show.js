@@ -24,8 +24,8 @@ export function bringIntoView(figure) {
  */
 export function outline(elements) {
   for (const element of elements) {
-    element.animate([{ outline: '2px solid currentColor', outlineOffset: '4px' }, { outline: '2px solid currentColor', outlineOffset: '4px' }],
-      { duration: OUTLINED });
+    const ring = { outline: '2px solid var(--page-accent, currentColor)', outlineOffset: '5px' };
+    element.animate([ring, ring], { duration: OUTLINED });
   }
 }
 

@@ -67,7 +67,7 @@ def test_what_a_page_cannot_have_is_named_with_figure_and_model(kind, address, w
         _check_extras("one", [(TABLE, kind, address)])
 
 
-class Bench:
+class Workbench:
     """Compiles in an obvious way, and counts."""
 
     def __init__(self, errors=()):
@@ -89,7 +89,7 @@ SOURCES = {"a/__init__.py": b"x = 1", "b/c.py": b"y = 2", "b/data.csv": b"1,2"}
 
 
 def test_sources_are_replaced_and_data_is_kept(tmp_path):
-    files = compile_python(SOURCES, ("a",), tmp_path, Bench(), lambda _: None)
+    files = compile_python(SOURCES, ("a",), tmp_path, Workbench(), lambda _: None)
     assert files == {
         "a/__init__.pyc": b"compiled a/__init__.py",
         "b/c.pyc": b"compiled b/c.py",
@@ -98,8 +98,8 @@ def test_sources_are_replaced_and_data_is_kept(tmp_path):
 
 
 def test_only_what_changed_is_compiled_again(tmp_path):
-    compile_python(SOURCES, ("a",), tmp_path, Bench(), lambda _: None)
-    again = Bench()
+    compile_python(SOURCES, ("a",), tmp_path, Workbench(), lambda _: None)
+    again = Workbench()
     compile_python(SOURCES, ("a",), tmp_path, again, lambda _: None)
     assert again.compiled == []
     compile_python(SOURCES | {"b/c.py": b"y = 3"}, ("a",), tmp_path, again, lambda _: None)
@@ -110,7 +110,7 @@ def test_only_what_changed_is_compiled_again(tmp_path):
 
 def test_syntax_error_is_named_with_its_line_and_nothing_is_kept(tmp_path):
     with pytest.raises(FreezeError, match=r"b/c\.py, line 3: invalid syntax"):
-        compile_python(SOURCES, (), tmp_path / "cache", Bench([["b/c.py", 3, "invalid syntax"]]), lambda _: None)
+        compile_python(SOURCES, (), tmp_path / "cache", Workbench([["b/c.py", 3, "invalid syntax"]]), lambda _: None)
     assert not (tmp_path / "cache").exists()
 
 
