@@ -7,9 +7,8 @@
  * @param {(element: Element) => boolean} held whether the reader has a control in hand, so that its value is not Python's to set
  */
 export function morph(into, html, held = () => false) {
-  const wanted = document.createElement('template');
-  wanted.innerHTML = html;
-  children(into, wanted.content, held);
+  // Parsed as a document of its own: nothing in it runs or is fetched.
+  children(into, new DOMParser().parseFromString(html, 'text/html').body, held);
 }
 
 /**
@@ -21,14 +20,14 @@ function children(parent, wanted, held) {
   let at = parent.firstChild;
   for (const want of [...wanted.childNodes]) {
     if (!at) {
-      parent.appendChild(want);
+      parent.appendChild(document.adoptNode(want));
     } else if (alike(at, want)) {
       const next = at.nextSibling;
       node(at, want, held);
       at = next;
     } else {
       const next = at.nextSibling;
-      parent.replaceChild(want, at);
+      parent.replaceChild(document.adoptNode(want), at);
       at = next;
     }
   }
