@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
 import numpy as np
@@ -136,3 +136,25 @@ def said(html: str) -> str:
     for entity, sign in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#x27;", "'"), ("&nbsp;", " "), ("&amp;", "&")):
         text = text.replace(entity, sign)
     return " ".join(text.split())
+
+
+def magnitude(value: float) -> str:
+    """Return the nearest power of ten, for a number whose digits mean nothing.
+
+    >>> magnitude(1.1e-16)
+    '10⁻¹⁶'
+    """
+    return power_of_ten(round(math.log10(value)))
+
+
+def _unbroken(write: Callable[..., str], space: str = "\u00a0") -> Callable[..., str]:
+    return lambda *given: write(*given).replace(" ", space)
+
+
+#: For the article, where a number and its unit stay on one line.
+FILTERS: dict[str, Callable[..., str]] = {
+    "percent": _unbroken(percent, "\u202f"),
+    "sci": _unbroken(scientific),
+    "binary": _unbroken(binary),
+    "magnitude": magnitude,
+}

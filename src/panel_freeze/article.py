@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -148,7 +147,7 @@ def _equation(latex: str, options: Mapping[str, Any]) -> str:
         raise FreezeError(f"The equation {latex.strip()!r} cannot be set: {error or type(error).__name__}.") from error
 
 
-# Ways to write a number, for the article.
+# Ways to write a number, for any article. A site may add its own: `filters` of site.toml.
 
 
 def write_integer(value: int) -> str:
@@ -173,46 +172,12 @@ def write_up_to(value: Any, digits: int) -> str:
     """Return a number, or a list of numbers, with at most `digits` decimals: ``2``, ``0.9846``."""
     if isinstance(value, list):
         return "[" + ", ".join(write_up_to(item, digits) for item in value) + "]"
-    return f"{value:.{digits}f}".rstrip("0").rstrip(".").replace("-", "−")
-
-
-def write_percent(value: float, digits: int = 1) -> str:
-    """Return ``7.3 %``, with a thin space that does not break."""
-    return f"{100 * value:.{digits}f}\u202f%"
-
-
-def write_scientific(value: float, digits: int = 1) -> str:
-    """Return ``1.3 × 10⁻⁶``."""
-    mantissa, exponent = f"{value:.{digits}e}".split("e")
-    return f"{mantissa}\u00a0×\u00a010{_raised(int(exponent))}".replace("-", "−")
-
-
-def write_magnitude(value: float) -> str:
-    """Return the nearest power of ten, ``10⁻¹⁶``, for a number whose digits mean nothing."""
-    return f"10{_raised(round(math.log10(value)))}"
-
-
-def write_binary(value: int, digits: int = 3) -> str:
-    """Return bytes in the largest fitting unit, ``1.996 TiB``; a whole number stays whole."""
-    power = min((value.bit_length() - 1) // 10, len(_BINARY_UNITS) - 1)
-    unit = 1 << (10 * power)
-    number = f"{value // unit:,}" if value % unit == 0 else f"{value / unit:.{digits}f}"
-    return f"{number}\u00a0{_BINARY_UNITS[power]}"
-
-
-_BINARY_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-
-
-def _raised(exponent: int) -> str:
-    return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    text = f"{value:.{digits}f}"
+    return (text.rstrip("0").rstrip(".") if digits else text).replace("-", "−")
 
 
 FILTERS: dict[str, Callable[..., str]] = {
     "integer": write_integer,
-    "percent": write_percent,
     "upto": write_up_to,
-    "sci": write_scientific,
-    "magnitude": write_magnitude,
-    "binary": write_binary,
     **{f"f{digits}": write_fixed(digits) for digits in range(9)},
 }

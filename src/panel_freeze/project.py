@@ -35,6 +35,7 @@ class Project:
     files: tuple[str, ...] = ()
     preload: tuple[Path, ...] = ()
     drawings: str | None = None
+    filters: str | None = None
     budgets: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -86,6 +87,7 @@ def load_project(path: Path) -> Project:
         figures=site.names("figures"),
         numbers=site.text("numbers", "") or None,
         drawings=site.text("drawings", "") or None,
+        filters=site.text("filters", "") or None,
         python=bundle.names("python"),
         files=bundle.names("files", ()),
         preload=tuple(root / name for name in site.names("preload", ())),

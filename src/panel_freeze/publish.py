@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -177,7 +178,7 @@ def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "aut
         return _figure_html(name, number, built, pictures[name], root, first=number == 1 or eager)
 
     baked = parts.documents
-    article = render_article(project.article, baked.numbers, figure, FILTERS, baked.drawings)
+    article = render_article(project.article, baked.numbers, figure, FILTERS | own_filters(project), baked.drawings)
     common = {"title": project.title, "description": project.description, "language": project.language}
     _write(
         folder / "index.html",
@@ -226,6 +227,22 @@ def _licence(file: Path, shelf: Shelf) -> str:
     """Shelve a licence, and return the line of the style sheet that tells where it is."""
     name = file.name if file.suffix else f"{file.name}.txt"
     return f"\n/* Licence of fonts: ./{Path(shelf.put(name, file.read_bytes())).name} */\n"
+
+
+def own_filters(project: Project) -> dict[str, Callable[..., str]]:
+    """Return the site's own ways to write a number: ``FILTERS`` of the module that site.toml names.
+
+    Raises
+    ------
+    FreezeError
+        If the module cannot be imported, or has none.
+    """
+    if not project.filters:
+        return {}
+    try:
+        return dict(importlib.import_module(project.filters).FILTERS)
+    except (ImportError, AttributeError) as error:
+        raise FreezeError(f"'filters' in [site] names {project.filters}, which gives no FILTERS: {error}.") from error
 
 
 def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[str, Any]:

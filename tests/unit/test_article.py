@@ -12,6 +12,8 @@ from markupsafe import Markup
 from spellchecker import SpellChecker
 
 from figures.numbers import values
+from figures.drawings import drawings
+from figures.shared.format import FILTERS as OWN
 from panel_freeze.article import FILTERS, render_article, typed_numbers
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,7 +82,7 @@ def article():
     def figure(name):
         return Markup(f'<figure id="{name}" data-figure="{name}"></figure>')
 
-    return render_article(ARTICLE, values(), figure, FILTERS)
+    return render_article(ARTICLE, values(), figure, FILTERS | OWN, drawings())
 
 
 def entry_of(name):
