@@ -11,11 +11,12 @@ must hold is tested elsewhere.
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import statistics
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from pathlib import Path
 from benchmark import neighbour
 from benchmark.line import Host, hosting
 from benchmark.visit import (
+    PATIENCE,
     Control,
     Visited,
     browser,
@@ -34,7 +36,7 @@ from benchmark.visit import (
     visit,
     wait_until_calm,
 )
-from playwright.sync_api import Playwright, sync_playwright
+from playwright.sync_api import Error, Page, Playwright, sync_playwright
 
 from panel_freeze.__main__ import build
 from panel_freeze.project import load_project
@@ -102,52 +104,61 @@ def targets(site: Path, figures: Sequence[str], *, compare: bool) -> Iterator[li
 
 def visits(
     playwright: Playwright, found: Sequence[Target], controls: Sequence[Control], repeats: int, *, slow: bool
-) -> dict[str, dict[str, list[Visited]]]:
-    """Visit every target in turn, so that what else the machine does meets all alike."""
-    seen: dict[str, dict[str, list[Visited]]] = {target.name: {} for target in found}
-
-    def note(target: Target, kind: str, folder: Path, address: str) -> None:
-        visited = visit(playwright, folder, target.host, address, controls)
-        say(f"{target.name}, {kind}: answers after {visited.seconds['answered']:.2f} s (load {os.getloadavg()[0]:.1f})")
-        seen[target.name].setdefault(kind, []).append(visited)
-
+) -> Iterator[tuple[Target, str, Visited]]:
+    """Visit every target in turn, so that what else the machine does meets all alike; yield each visit."""
     for target in found:  # so that no file is read or compressed for the first time
         with profile() as folder:
             visit(playwright, folder, target.host, target.near, controls)
     for _ in range(repeats):
         for target in found:
             with profile() as folder:
-                note(target, "first", folder, target.near)
-                note(target, "second", folder, target.near)
-            with profile() as folder, slowed(folder, SLOWER):
-                note(target, "weak", folder, target.near)
+                for kind in ("first", "second"):
+                    yield target, kind, visit(playwright, folder, target.host, target.near, controls)
+            with profile() as folder:
+                with slowed(folder, SLOWER):
+                    visited = visit(playwright, folder, target.host, target.near, controls)
+                yield target, "weak", visited
             if slow:
                 with profile() as folder:
-                    note(target, "slow", folder, target.far)
+                    yield target, "slow", visit(playwright, folder, target.host, target.far, controls)
+
+
+def visits_told(
+    made: Iterable[tuple[Target, str, Visited]], names: Sequence[str]
+) -> dict[str, dict[str, list[Visited]]]:
+    """Tell of each visit as it is made and, when all are made or something stops them, the table."""
+    seen: dict[str, dict[str, list[Visited]]] = {name: {} for name in names}
+    try:
+        for target, kind, visited in made:
+            seen[target.name].setdefault(kind, []).append(visited)
+            marks = [f"{mark} {visited.seconds[mark]:.2f} s" for mark in MARKS if mark in visited.seconds]
+            told = ", ".join([*marks, *filter(None, [visited.missing])])
+            say(f"{target.name}, {kind}: {told} (load {os.getloadavg()[0]:.1f})")
+    finally:
+        tell(*visits_table(seen))
     return seen
 
 
 Kinds = Mapping[str, Sequence[Visited]]
 
+MARKS = ("picture", "painted", "live", "answered")
 MEASURES: Mapping[str, Callable[[Kinds], str]] = {
-    "first picture": lambda kinds: _seconds(kinds["first"], "picture"),
-    "all painted": lambda kinds: _seconds(kinds["first"], "painted"),
-    "all live": lambda kinds: _seconds(kinds["first"], "live"),
-    "all have answered a change": lambda kinds: _seconds(kinds["first"], "answered"),
-    "second visit: all live": lambda kinds: _seconds(kinds["second"], "live"),
-    "second visit: all have answered": lambda kinds: _seconds(kinds["second"], "answered"),
-    f"{SLOWER} times slower processor: all live": lambda kinds: _seconds(kinds["weak"], "live"),
-    f"{SLOWER} times slower processor: all have answered": lambda kinds: _seconds(kinds["weak"], "answered"),
-    "20 Mbit/s, 40 ms: all live": lambda kinds: _seconds(kinds.get("slow", ()), "live"),
-    "20 Mbit/s, 40 ms: all have answered": lambda kinds: _seconds(kinds.get("slow", ()), "answered"),
-    "processor time until all have answered": lambda kinds: (
-        f"{statistics.median(visited.work for visited in kinds['first']):.1f} s"
-    ),
-    "sent until live": lambda kinds: _bytes([visited.until_live for visited in kinds["first"]]),
-    "sent in all": lambda kinds: _bytes([visited.all for visited in kinds["first"]]),
-    "sent at the second visit": lambda kinds: _bytes([visited.all for visited in kinds["second"]]),
-    "requests": lambda kinds: f"{statistics.median(visited.requests for visited in kinds['first']):.0f}",
-    "layout shift": lambda kinds: f"{statistics.median(visited.shift for visited in kinds['first']):.3f}",
+    "first picture": lambda kinds: _seconds(kinds, "first", "picture"),
+    "all painted": lambda kinds: _seconds(kinds, "first", "painted"),
+    "all live": lambda kinds: _seconds(kinds, "first", "live"),
+    "all have answered a change": lambda kinds: _seconds(kinds, "first", "answered"),
+    "second visit: all live": lambda kinds: _seconds(kinds, "second", "live"),
+    "second visit: all have answered": lambda kinds: _seconds(kinds, "second", "answered"),
+    f"{SLOWER} times slower processor: all live": lambda kinds: _seconds(kinds, "weak", "live"),
+    f"{SLOWER} times slower processor: all have answered": lambda kinds: _seconds(kinds, "weak", "answered"),
+    "20 Mbit/s, 40 ms: all live": lambda kinds: _seconds(kinds, "slow", "live"),
+    "20 Mbit/s, 40 ms: all have answered": lambda kinds: _seconds(kinds, "slow", "answered"),
+    "processor time until all have answered": lambda kinds: _middle(kinds, "first", lambda v: v.work, "{:.1f} s"),
+    "sent until live": lambda kinds: _middle(kinds, "first", lambda v: v.until_live, _bytes),
+    "sent in all": lambda kinds: _middle(kinds, "first", lambda v: v.all, _bytes),
+    "sent at the second visit": lambda kinds: _middle(kinds, "second", lambda v: v.all, _bytes),
+    "requests": lambda kinds: _middle(kinds, "first", lambda v: v.requests, "{:.0f}"),
+    "layout shift": lambda kinds: _middle(kinds, "first", lambda v: v.shift, "{:.3f}"),
 }
 
 
@@ -164,7 +175,10 @@ def ratio(seen: Mapping[str, Kinds]) -> str:
     ours, theirs = seen["this site"], seen["panel convert"]
 
     def sooner(kind: str, mark: str) -> str:
-        return f"{_median(theirs[kind], mark) / _median(ours[kind], mark):.1f} times sooner"
+        one, other = (_median(kinds.get(kind, ()), mark) for kinds in (ours, theirs))
+        if math.isinf(one):
+            return "not told"
+        return f"{'over ' if math.isinf(other) else ''}{min(other, PATIENCE / 1000) / one:.1f} times sooner"
 
     return (
         f"All live {sooner('first', 'live')}, {sooner('second', 'live')} at the second visit; "
@@ -173,16 +187,32 @@ def ratio(seen: Mapping[str, Kinds]) -> str:
 
 
 def _median(given: Sequence[Visited], mark: str) -> float:
-    return statistics.median(visited.seconds[mark] for visited in given)
+    """Return the median of some seconds; a mark that was not reached comes after all others."""
+    return statistics.median([visited.seconds.get(mark, math.inf) for visited in given] or [math.inf])
 
 
-def _seconds(given: Sequence[Visited], mark: str) -> str:
-    found = [visited.seconds[mark] for visited in given]
-    return f"{_median(given, mark):.2f} s ({min(found):.2f}–{max(found):.2f})" if found else "–"
+def _seconds(kinds: Kinds, kind: str, mark: str) -> str:
+    """Return a cell: the median, with the smallest and the largest, or what is said of a mark that was not reached."""
+    given = kinds.get(kind, ())
+    found = [visited.seconds.get(mark, math.inf) for visited in given]
+    missing = next((visited.missing for visited in given if mark not in visited.seconds), "") or "–"
+    if not found or math.isinf(min(found)):
+        return missing
+    middle = _median(given, mark)
+    largest = missing if math.isinf(max(found)) else f"{max(found):.2f}"
+    return f"{missing if math.isinf(middle) else f'{middle:.2f} s'} ({min(found):.2f}–{largest})"
 
 
-def _bytes(sizes: Sequence[int]) -> str:
-    size = statistics.median(sizes)
+def _middle(kinds: Kinds, kind: str, read: Callable[[Visited], float], write: str | Callable[[float], str]) -> str:
+    """Return a cell: the median of a quantity."""
+    given = kinds.get(kind, ())
+    if not given:
+        return "–"
+    middle = statistics.median(map(read, given))
+    return write.format(middle) if isinstance(write, str) else write(middle)
+
+
+def _bytes(size: float) -> str:
     return f"{size / 1e6:.1f} MB" if size >= 1e5 else f"{size / 1e3:.1f} kB"
 
 
@@ -193,22 +223,30 @@ def changes_table(
     playwright: Playwright, found: Sequence[Target], controls: Mapping[str, Control], times: int
 ) -> Iterator[str]:
     """Yield the lines of the table of latencies: milliseconds, p50 and p95."""
-    measured: dict[str, dict[str, str]] = {}
+    measured: dict[str, dict[str, str]] = {name: {} for name in controls}
     for target in found:
         with profile() as folder, browser(playwright, folder) as context:
-            page, _ = opened(context, target.near, list(controls.values()))
+            page = context.pages[0]
+            trouble = opened(page, target.near, list(controls.values()))
             wait_until_calm(target.host)
             for name, control in controls.items():
                 say(f"{target.name}: changing {control['control']} of {name} …")
-                samples = latencies(page, control, times)
-                measured.setdefault(name, {})[target.name] = " | ".join(
-                    _quantiles([sample[what] for sample in samples]) for what in ("readout", "repainted")
-                )
+                measured[name][target.name] = f"{trouble} | –" if trouble else changes_cells(page, control, times)
     names = [target.name for target in found]
     yield "| change → | " + " | ".join(f"{name}: readout | repainted" for name in names) + " |"
     yield "|---" * (2 * len(names) + 1) + "|"
     for figure, cells in measured.items():
         yield f"| {figure}, {controls[figure]['control']} | {' | '.join(cells[name] for name in names)} |"
+
+
+def changes_cells(page: Page, control: Control, times: int) -> str:
+    """Return the two cells of one control: latencies of the readout and of the repainted figure."""
+    try:
+        samples = latencies(page, control, times)
+    except Error as error:
+        say(error.message.splitlines()[0])
+        return "no answer | –"
+    return " | ".join(_quantiles([sample[what] for sample in samples]) for what in ("readout", "repainted"))
 
 
 def _quantiles(values: Sequence[float]) -> str:
@@ -220,11 +258,12 @@ def memory_lines(playwright: Playwright, found: Sequence[Target], controls: Sequ
     """Yield, for each target, a line on the memory after many changes."""
     for target in found:
         with profile() as folder, browser(playwright, folder) as context:
-            page, _ = opened(context, target.near, controls)
+            page = context.pages[0]
+            trouble = opened(page, target.near, controls)
             wait_until_calm(target.host)
             parts = []
             done = 0
-            for events in EVENTS:
+            for events in EVENTS if not trouble else ():
                 say(f"{target.name}: {events} changes …")
                 page.evaluate("([all, times]) => probe.changes(all, times)", [list(controls), events - done])
                 done = events
@@ -232,7 +271,7 @@ def memory_lines(playwright: Playwright, found: Sequence[Target], controls: Sequ
                 parts.append(
                     f"{held['heap']:.1f} MB JavaScript and {held['processes']:.0f} MB in all after {events} changes"
                 )
-            yield f"- {target.name}: {', '.join(parts)}"
+            yield f"- {target.name}: {trouble or ', '.join(parts)}"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -258,8 +297,8 @@ def main(arguments: Sequence[str]) -> None:
         playwright = stack.enter_context(sync_playwright())
         tell(f"{os.cpu_count()} processors, load {os.getloadavg()[1]:.1f}; medians of {given.repeats} visits.")
         if given.repeats:
-            seen = visits(playwright, found, list(controls.values()), given.repeats, slow=not given.no_slow)
-            tell(*visits_table(seen))
+            made = visits(playwright, found, list(controls.values()), given.repeats, slow=not given.no_slow)
+            seen = visits_told(made, [target.name for target in found])
             if not given.no_convert:
                 tell(ratio(seen))
         if given.changes:

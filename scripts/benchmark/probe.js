@@ -33,7 +33,7 @@
     const element = converted ? document.body : document.documentElement;
     const look = () => {
       const ready = converted ? !element.classList.contains('pn-loading') : element.dataset.figures === 'live';
-      if (element.dataset.figures === 'failed') probe.began(new Error('The figures have failed.'));
+      if (element.dataset.figures === 'failed') probe.began(probe.trouble = new Error('The figures have failed.'));
       if (ready) { mark('live'); probe.began(); }
     };
     new MutationObserver(look).observe(element, { attributes: true });
@@ -126,25 +126,24 @@
   const probe = {
     marks,
     shift: 0,
+    trouble: undefined,
     began: () => {},
 
     // Once the page is live, change every figure until its readout answers. A site that queues what the reader does
-    // is asked once; a converted page loses what comes in the moment after it is drawn, and is asked again.
+    // is asked once; a converted page loses what comes in the moment after it is drawn, and is asked again. Resolves
+    // when all have answered, or after `patience` milliseconds, with the marks that were reached.
     async answers(all, patience) {
       let late = 0;
-      const failed = new Promise((_, reject) => {
-        late = setTimeout(() => reject(new Error(`The page has not answered in ${patience} ms.`)), patience);
-      });
+      const over = new Promise((resolve) => { late = setTimeout(() => resolve(true), patience); });
       const live = new Promise((resolve, reject) => { probe.began = (error) => (error ? reject(error) : resolve()); });
-      if (marks.live) probe.began();
+      if (marks.live || probe.trouble) probe.began(probe.trouble);
       const answered = live.then(() => Promise.all(all.map(async (which) => {
         const queues = Boolean(document.querySelector('figure[data-figure]'));
         while (await change(which, queues ? patience : 1000) === null);
         mark(`answered ${which.readout}`);
       })));
-      await Promise.race([answered, failed]);
+      if (await Promise.race([answered, over]) !== true) mark('answered');
       clearTimeout(late);
-      mark('answered');
       return marks;
     },
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import math
 import os
 import re
 import signal
@@ -16,13 +17,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import BrowserContext, Page, Playwright
+from playwright.sync_api import BrowserContext, Error, Page, Playwright, TimeoutError
 
 from benchmark.line import Host
 from panel_freeze.bake import BROWSER_ARGUMENTS
 
 PROBE = Path(__file__).with_name("probe.js").read_text(encoding="utf-8")
 PATIENCE = 60_000  # milliseconds until a page must have answered
+LATE = f"over {PATIENCE // 1000} s"
 PAUSE = 100  # milliseconds without a patch, after which a figure has drawn what a change brought
 WORKS = 0.005  # seconds for which a slowed browser works at a time
 LOOK_AGAIN = 10  # turns of work and rest, after which new processes are looked for
@@ -42,6 +44,7 @@ class Visited:
     requests: int
     shift: float  # of the layout
     work: float  # seconds of all processors until every figure has answered
+    missing: str = ""  # what to say of marks that were not reached
 
 
 @contextmanager
@@ -68,25 +71,41 @@ def browser(playwright: Playwright, folder: Path) -> Iterator[BrowserContext]:
         context.close()
 
 
-def opened(context: BrowserContext, address: str, controls: Sequence[Control]) -> tuple[Page, Mapping[str, float]]:
-    """Open a page, wait until every figure has answered a change, and return its marks in seconds."""
-    page = context.pages[0]
-    page.goto(address, wait_until="commit")
-    marks = page.evaluate("given => probe.answers(...given)", [list(controls), PATIENCE])
-    return page, {name: value / 1000 for name, value in marks.items()}
+def opened(page: Page, address: str, controls: Sequence[Control]) -> str:
+    """Open a page, and wait until every figure has answered a change; return what kept them from it, if anything."""
+    try:
+        page.goto(address, wait_until="commit")
+        marks = page.evaluate("given => probe.answers(...given)", [list(controls), PATIENCE])
+    except TimeoutError:
+        marks = {}
+    except Error as error:
+        return f"failed ({error.message.splitlines()[0]})"
+    return "" if "answered" in marks else LATE
 
 
 def visit(playwright: Playwright, folder: Path, host: Host, address: str, controls: Sequence[Control]) -> Visited:
-    """Visit a page, and leave it when it has loaded all it wants."""
+    """Visit a page, and leave it when it has loaded all it wants, or has not answered in time."""
     host.log.clear()
     with browser(playwright, folder) as context:
+        page = context.pages[0]
         before = _work(folder)
-        page, seconds = opened(context, address, controls)
+        missing = opened(page, address, controls)
         work = _work(folder) - before
         wait_until_calm(host)
-        started, shift = page.evaluate("() => [performance.timeOrigin / 1000, probe.shift]")
-    until_live = host.sent(started + seconds["live"])
-    return Visited(seconds, until_live, host.sent(), len(host.log), shift, work)
+        noted = _noted(page)
+    seconds = {name: value / 1000 for name, value in noted["marks"].items()}
+    until_live = host.sent(noted["origin"] / 1000 + seconds.get("live", math.inf))
+    return Visited(seconds, until_live, host.sent(), len(host.log), noted["shift"], work, missing)
+
+
+def _noted(page: Page) -> Mapping[str, Any]:
+    """Return what the page's probe has noted so far; nothing if the page has not even come."""
+    if page.url == "about:blank":
+        return {"marks": {}, "shift": 0.0, "origin": 0.0}
+    noted: Mapping[str, Any] = page.evaluate(
+        "() => ({ marks: probe.marks, shift: probe.shift, origin: performance.timeOrigin })"
+    )
+    return noted
 
 
 def wait_until_calm(host: Host) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import http.client
 import os
+import socket
 import subprocess
 import sys
 import time
 import urllib.request
 import zipfile
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -93,8 +95,6 @@ def test_the_slow_line_is_slow_and_loses_nothing(bench: ModuleType, host: Any) -
 
 
 def test_connections_share_the_slow_line(bench: ModuleType, host: Any) -> None:
-    from concurrent.futures import ThreadPoolExecutor
-
     with bench.hosting(host) as (_, far), ThreadPoolExecutor(3) as pool:
         began = time.perf_counter()
         assert len(list(pool.map(lambda _: ask(far, "/files/noise.bin"), range(3)))) == 3
@@ -146,6 +146,84 @@ def test_tables_show_medians_and_the_ratio(bench: ModuleType) -> None:
         "All live 10.5 times sooner, 10.5 times sooner at the second visit; "
         "all have answered 10.5 times sooner and 10.5 times sooner."
     )
+
+
+def test_visit_that_takes_too_long_is_a_cell_and_the_rest_is_told(bench: ModuleType) -> None:
+    late = bench.Visited({"picture": 0.5, "live": 40.0}, 2_000_000, 3_000_000, 20, 0.0, 4.5, "over 60 s")
+    ours = [visited(bench, 2.0)]
+    seen = {
+        "this site": {"first": ours, "second": [visited(bench, 3.0), late], "weak": [visited(bench, 4.0), late, late]},
+        "panel convert": {"first": [late], "second": ours, "weak": [late]},
+    }
+    lines = list(bench.visits_table(seen))
+    assert "| first picture | 2.00 s (2.00–2.00) | 0.50 s (0.50–0.50) |" in lines
+    assert "| all have answered a change | 2.00 s (2.00–2.00) | over 60 s |" in lines
+    assert "| second visit: all have answered | over 60 s (3.00–over 60 s) | 2.00 s (2.00–2.00) |" in lines
+    assert "| 4 times slower processor: all live | 40.00 s (4.00–40.00) | 40.00 s (40.00–40.00) |" in lines
+    assert "| 4 times slower processor: all have answered | over 60 s (4.00–over 60 s) | over 60 s |" in lines
+    assert bench.ratio(seen) == (
+        "All live 20.0 times sooner, 0.1 times sooner at the second visit; "
+        "all have answered over 30.0 times sooner and not told."
+    )
+
+
+def test_what_is_measured_is_told_as_it_comes_and_whatever_stops_it(
+    bench: ModuleType, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = bench.Target("this site", None, "", "")
+
+    def made() -> Iterator[Any]:
+        yield target, "first", visited(bench, 1.5)
+        assert "this site, first: picture 1.50 s, painted 1.50 s, live 1.50 s" in capsys.readouterr().err
+        yield target, "weak", bench.Visited({"live": 9.0}, 0, 0, 0, 0.0, 0.0, "over 60 s")
+        assert "this site, weak: live 9.00 s, over 60 s (load" in capsys.readouterr().err
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        bench.visits_told(made(), ["this site", "panel convert"])
+    table = capsys.readouterr().out
+    assert "| all live | 1.50 s (1.50–1.50) | – |" in table
+    assert "| 4 times slower processor: all have answered | over 60 s | – |" in table
+
+
+PAGES = {
+    "silent": "<figure data-figure='one' data-state='picture'></figure>",
+    "live": "<figure data-figure='one' data-state='live'></figure><script>document.documentElement.dataset.figures = 'live'</script>",
+    "failed": "<figure data-figure='one' data-state='failed'></figure><script>document.documentElement.dataset.figures = 'failed'</script>",
+}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize(
+    ("page", "reached", "missing"),
+    [
+        ("silent", {"picture"}, "over 2 s"),
+        ("live", {"picture", "live"}, "failed (Page.evaluate: Error: There is no "),
+        ("failed", {"picture"}, "failed (Page.evaluate: Error: The figures have failed."),
+        ("none", set(), "over 2 s"),
+    ],
+)
+def test_visit_ends_whatever_a_page_does(
+    bench: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, page: str, reached: set[str], missing: str
+) -> None:
+    """It has the marks that were reached, and says what kept the others."""
+    module = sys.modules[bench.visit.__module__]
+    monkeypatch.setattr(module, "PATIENCE", 2000)
+    monkeypatch.setattr(module, "LATE", "over 2 s")
+    for name, html in PAGES.items():
+        (tmp_path / f"{name}.html").write_text(f"<!doctype html><html><body>{html}")
+    host = bench.Host(tmp_path, "/files/")
+
+    def run() -> Any:
+        with bench.hosting(host) as (near, _), bench.profile() as folder, bench.sync_playwright() as playwright:
+            # Whoever is there takes the connection, and never answers.
+            address = f"{near}/{page}.html" if page in PAGES else f"http://127.0.0.1:{silent.getsockname()[1]}/"
+            return bench.visit(playwright, folder, host, address, [{"control": "None", "readout": "none"}])
+
+    with socket.create_server(("127.0.0.1", 0)) as silent, ThreadPoolExecutor(1) as pool:
+        visited = pool.submit(run).result()
+    assert set(visited.seconds) - {"contentful"} == reached
+    assert visited.missing.startswith(missing)
 
 
 def test_work_is_that_of_the_browser_s_processes(bench: ModuleType, tmp_path: Path) -> None:
