@@ -54,6 +54,7 @@ CONTROLS: Mapping[str, Control] = {
     "cost": {"control": "Context length", "readout": "score_bytes"},
 }
 SLOWER = 4  # how many times the slow processor is slower
+OTHER = "the other site"
 EVENTS = (100, 500)  # changes of controls, after which memory is looked at
 
 
@@ -80,8 +81,8 @@ def tell(*lines: str) -> None:
 
 
 @contextmanager
-def targets(site: Path, figures: Sequence[str], *, compare: bool) -> Iterator[list[Target]]:
-    """Serve the site, with and without its saved memory, and the converted figures."""
+def targets(site: Path, figures: Sequence[str], *, compare: bool, against: Path | None) -> Iterator[list[Target]]:
+    """Serve the site, with and without its saved memory, the converted figures, and another site."""
     with ExitStack() as stack:
         host = Host(site, r"/assets/")
         near, far = stack.enter_context(hosting(host))
@@ -96,6 +97,11 @@ def targets(site: Path, figures: Sequence[str], *, compare: bool) -> Iterator[li
             other = Host(folder, neighbour.LASTING)
             near, far = (f"{address}/{neighbour.PAGE}" for address in stack.enter_context(hosting(other)))
             found.append(Target("panel convert", other, near, far))
+        if against:
+            other = Host(against, r"/assets/")
+            near, far = stack.enter_context(hosting(other))
+            # Beside this site, so that what else the machine does meets both alike.
+            found.insert(1, Target(OTHER, other, f"{near}/", f"{far}/"))
         yield found
 
 
@@ -118,6 +124,8 @@ def visits(
                 with slowed(folder, SLOWER):
                     visited = visit(playwright, folder, target.host, target.near, controls)
                 yield target, "weak", visited
+            with profile() as folder:
+                yield target, "read", visit(playwright, folder, target.host, target.near, (), draws_all=False)
             if slow:
                 with profile() as folder:
                     yield target, "slow", visit(playwright, folder, target.host, target.far, controls)
@@ -141,18 +149,29 @@ def visits_told(
 
 Kinds = Mapping[str, Sequence[Visited]]
 
-MARKS = ("picture", "painted", "live", "answered")
+MARKS = ("picture", "painted", "near", "live", "answered")
 MEASURES: Mapping[str, Callable[[Kinds], str]] = {
     "first picture": lambda kinds: _seconds(kinds, "first", "picture"),
     "all painted": lambda kinds: _seconds(kinds, "first", "painted"),
     "all live": lambda kinds: _seconds(kinds, "first", "live"),
     "all have answered a change": lambda kinds: _seconds(kinds, "first", "answered"),
+    "as read: the nearest figure is live": lambda kinds: _seconds(kinds, "read", "near"),
     "second visit: all live": lambda kinds: _seconds(kinds, "second", "live"),
     "second visit: all have answered": lambda kinds: _seconds(kinds, "second", "answered"),
     f"{SLOWER} times slower processor: all live": lambda kinds: _seconds(kinds, "weak", "live"),
     f"{SLOWER} times slower processor: all have answered": lambda kinds: _seconds(kinds, "weak", "answered"),
     "20 Mbit/s, 40 ms: all live": lambda kinds: _seconds(kinds, "slow", "live"),
     "20 Mbit/s, 40 ms: all have answered": lambda kinds: _seconds(kinds, "slow", "answered"),
+    "page's thread until all are live": lambda kinds: _thread(kinds, "first"),
+    "page's thread until those near are": lambda kinds: _thread(kinds, "read"),
+    "layouts and stylings until all are live": lambda kinds: (
+        f"{_middle(kinds, 'first', _metric('LayoutCount'), '{:.0f}')} · "
+        f"{_middle(kinds, 'first', _metric('RecalcStyleCount'), '{:.0f}')}"
+    ),
+    "nodes": lambda kinds: _middle(kinds, "first", _census("nodes"), "{:,.0f}"),
+    "style elements": lambda kinds: _middle(kinds, "first", _census("styles"), "{:,.0f}"),
+    "style sheets": lambda kinds: _middle(kinds, "first", _census("sheets"), "{:,.0f}"),
+    "processor time until all are live": lambda kinds: _middle(kinds, "first", lambda v: v.live_work, "{:.1f} s"),
     "processor time until all have answered": lambda kinds: _middle(kinds, "first", lambda v: v.work, "{:.1f} s"),
     "sent until live": lambda kinds: _middle(kinds, "first", lambda v: v.until_live, _bytes),
     "sent in all": lambda kinds: _middle(kinds, "first", lambda v: v.all, _bytes),
@@ -160,6 +179,52 @@ MEASURES: Mapping[str, Callable[[Kinds], str]] = {
     "requests": lambda kinds: _middle(kinds, "first", lambda v: v.requests, "{:.0f}"),
     "layout shift": lambda kinds: _middle(kinds, "first", lambda v: v.shift, "{:.3f}"),
 }
+
+
+def _metric(name: str) -> Callable[[Visited], float]:
+    return lambda visited: visited.thread.get(name, math.nan)
+
+
+def _census(name: str) -> Callable[[Visited], float]:
+    return lambda visited: visited.census.get(name, math.nan)
+
+
+def _thread(kinds: Kinds, kind: str) -> str:
+    """Return a cell: seconds of all tasks of the page's thread, and of three kinds of them."""
+    names = ("TaskDuration", "ScriptDuration", "RecalcStyleDuration", "LayoutDuration")
+    cells = [_middle(kinds, kind, _metric(name), "{:.2f}") for name in names]
+    return "{} s (scripts {}, styles {}, layout {})".format(*cells) if "–" not in cells else "–"
+
+
+# What is to become less, and where to read it.
+GOALS: Mapping[str, tuple[str, Callable[[Visited], float]]] = {
+    "nodes": ("first", _census("nodes")),
+    "style sheets": ("first", _census("sheets")),
+    "page's thread until all are live": ("first", _metric("TaskDuration")),
+    "page's thread until those near are": ("read", _metric("TaskDuration")),
+    "processor time until all are live": ("first", lambda visited: visited.live_work),
+    f"all live on {os.cpu_count()} processors": ("first", lambda visited: visited.seconds.get("live", math.inf)),
+    f"all live on a {SLOWER} times slower processor": (
+        "weak",
+        lambda visited: visited.seconds.get("live", math.inf),
+    ),
+    "as read: the nearest figure is live": ("read", lambda visited: visited.seconds.get("near", math.inf)),
+}
+
+
+def goals_table(seen: Mapping[str, Kinds]) -> Iterator[str]:
+    """Yield the lines of the table of goals: this site as a share of the other."""
+    yield f"| goal | this site | {OTHER} | ratio |"
+    yield "|---|---|---|---|"
+    for goal, (kind, read) in GOALS.items():
+        ours, theirs = (_finite_median(map(read, seen[name].get(kind, ()))) for name in ("this site", OTHER))
+        known = math.isfinite(ours) and math.isfinite(theirs) and theirs
+        cells = [f"{value:,.6g}" if math.isfinite(value) else "–" for value in (ours, theirs)]
+        yield f"| {goal} | {' | '.join(cells)} | {f'{ours / theirs:.2f}' if known else '–'} |"
+
+
+def _finite_median(values: Iterable[float]) -> float:
+    return statistics.median([value for value in values if not math.isnan(value)] or [math.inf])
 
 
 def visits_table(seen: Mapping[str, Kinds]) -> Iterator[str]:
@@ -205,10 +270,10 @@ def _seconds(kinds: Kinds, kind: str, mark: str) -> str:
 
 def _middle(kinds: Kinds, kind: str, read: Callable[[Visited], float], write: str | Callable[[float], str]) -> str:
     """Return a cell: the median of a quantity."""
-    given = kinds.get(kind, ())
-    if not given:
+    found = [value for value in map(read, kinds.get(kind, ())) if not math.isnan(value)]
+    if not found:
         return "–"
-    middle = statistics.median(map(read, given))
+    middle = statistics.median(found)
     return write.format(middle) if isinstance(write, str) else write(middle)
 
 
@@ -278,6 +343,7 @@ def main(arguments: Sequence[str]) -> None:
     """Measure what is asked for, and write the tables."""
     parser = argparse.ArgumentParser("bench.py", description=__doc__)
     parser.add_argument("--site", type=Path, help="a built site; without it, one is built")
+    parser.add_argument("--against", type=Path, help="another built site, to compare with")
     parser.add_argument("--figures", nargs="+", help="figures to look at; by default all of the site")
     parser.add_argument("--repeats", type=int, default=5, help="visits of each kind (5)")
     parser.add_argument(
@@ -293,12 +359,14 @@ def main(arguments: Sequence[str]) -> None:
         if site is None:
             site = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-"))) / "dist"
             build(CONFIGURATION, site, cache=None, mirror=None)
-        found = stack.enter_context(targets(site, figures, compare=not given.no_convert))
+        found = stack.enter_context(targets(site, figures, compare=not given.no_convert, against=given.against))
         playwright = stack.enter_context(sync_playwright())
         tell(f"{os.cpu_count()} processors, load {os.getloadavg()[1]:.1f}; medians of {given.repeats} visits.")
         if given.repeats:
             made = visits(playwright, found, list(controls.values()), given.repeats, slow=not given.no_slow)
             seen = visits_told(made, [target.name for target in found])
+            if given.against:
+                tell(*goals_table(seen))
             if not given.no_convert:
                 tell(ratio(seen))
         if given.changes:

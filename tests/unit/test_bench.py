@@ -149,7 +149,7 @@ def test_tables_show_medians_and_the_ratio(bench: ModuleType) -> None:
 
 
 def test_visit_that_takes_too_long_is_a_cell_and_the_rest_is_told(bench: ModuleType) -> None:
-    late = bench.Visited({"picture": 0.5, "live": 40.0}, 2_000_000, 3_000_000, 20, 0.0, 4.5, "over 60 s")
+    late = bench.Visited({"picture": 0.5, "live": 40.0}, 2_000_000, 3_000_000, 20, 0.0, 4.5, missing="over 60 s")
     ours = [visited(bench, 2.0)]
     seen = {
         "this site": {"first": ours, "second": [visited(bench, 3.0), late], "weak": [visited(bench, 4.0), late, late]},
@@ -175,7 +175,7 @@ def test_what_is_measured_is_told_as_it_comes_and_whatever_stops_it(
     def made() -> Iterator[Any]:
         yield target, "first", visited(bench, 1.5)
         assert "this site, first: picture 1.50 s, painted 1.50 s, live 1.50 s" in capsys.readouterr().err
-        yield target, "weak", bench.Visited({"live": 9.0}, 0, 0, 0, 0.0, 0.0, "over 60 s")
+        yield target, "weak", bench.Visited({"live": 9.0}, 0, 0, 0, 0.0, 0.0, missing="over 60 s")
         assert "this site, weak: live 9.00 s, over 60 s (load" in capsys.readouterr().err
         raise KeyboardInterrupt
 
@@ -184,6 +184,94 @@ def test_what_is_measured_is_told_as_it_comes_and_whatever_stops_it(
     table = capsys.readouterr().out
     assert "| all live | 1.50 s (1.50–1.50) | – |" in table
     assert "| 4 times slower processor: all have answered | over 60 s | – |" in table
+
+
+def test_goals_are_shares_of_the_other_site(bench: ModuleType) -> None:
+    def one(nodes: int, seconds: float) -> Any:
+        marks = dict.fromkeys(("near", "live"), seconds)
+        thread = dict.fromkeys(sys.modules[bench.visit.__module__].METRICS, seconds)
+        census = {"nodes": nodes, "styles": 7, "sheets": 9}
+        return bench.Visited(marks, 0, 0, 0, 0.0, 9.0, live_work=seconds, thread=thread, census=census)
+
+    late = bench.Visited({}, 0, 0, 0, 0.0, 9.0, missing="over 60 s")
+    seen = {
+        "this site": {kind: [one(1000, 1.0), late, one(1000, 2.0)] for kind in ("first", "read", "weak")},
+        "the other site": {"first": [one(4000, 2.0)] * 3, "read": [one(4000, 2.0)], "weak": [late]},
+    }
+    lines = list(bench.goals_table(seen))
+    assert lines[0] == "| goal | this site | the other site | ratio |"
+    assert "| nodes | 1,000 | 4,000 | 0.25 |" in lines
+    assert "| page's thread until all are live | 1.5 | 2 | 0.75 |" in lines
+    assert "| processor time until all are live | 1.5 | 2 | 0.75 |" in lines
+    assert "| all live on a 4 times slower processor | 2 | – | – |" in lines
+    table = list(bench.visits_table(seen))
+    assert "| style sheets | 9 | 9 |" in table
+    assert (
+        "| page's thread until those near are | 1.50 s (scripts 1.50, styles 1.50, layout 1.50) | 2.00 s (scripts 2.00, styles 2.00, layout 2.00) |"
+        in table
+    )
+
+
+# A figure as those of this site are, and one as Panel has them: cards and controls have shadow roots. In either the
+# readout stands there twice.
+FIGURE = """
+<!doctype html><html><body><figure data-figure="one" data-state="painted"><b data-readout="sum" data-value="0">0</b>
+<div id="card"></div></figure><div style="height: 3000px"></div><figure data-figure="two" data-state="painted"></figure>
+<script>
+const card = document.querySelector('#card').attachShadow({ mode: 'open' });
+card.adoptedStyleSheets = [new CSSStyleSheet()];
+card.innerHTML = `<style></style>CONTROL<p><b data-readout="sum" data-value="0">0</b></p>`;
+const host = card.querySelector('[data-label]');
+const root = host ? host.attachShadow({ mode: 'open' }) : card;
+if (host) { root.adoptedStyleSheets = card.adoptedStyleSheets; root.innerHTML = '<select><option>a<option>b</select>'; }
+root.addEventListener('change', () => {
+  const text = card.querySelector('p'), all = [...root.querySelectorAll('input')];
+  const sum = root.querySelector('select')?.selectedIndex ?? all.reduce((sum, { type, checked, value }, i) => sum + (type === 'radio' ? checked * i : +value), 0);
+  text.innerHTML = '';
+  setTimeout(() => { text.innerHTML = `<b data-readout="sum" data-value="${sum}">${sum}</b>`; }, 5);
+});
+const live = (name) => { document.querySelector(`[data-figure=${name}]`).dataset.state = 'live'; };
+document.addEventListener('drawfigures', () => setTimeout(() => live('two'), 200));
+addEventListener('load', () => setTimeout(() => { live('one'); document.documentElement.dataset.figures = 'live'; }, 100));
+</script>
+"""
+CONTROLS = {
+    "host of a widget": '<div data-label="Sum"></div>',
+    "select": '<select aria-label="Sum"><option>a<option>b</select>',
+    "slider": '<input type="range" aria-label="Other"><input type="range" aria-label="Sum" max="3" value="3">',
+    "radios": '<div role="radiogroup" aria-label="Sum"><input type="radio" name="a" checked><input type="radio" name="a"></div>',
+}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("kind", CONTROLS)
+def test_control_is_found_and_used_however_it_is_made(bench: ModuleType, tmp_path: Path, kind: str) -> None:
+    (tmp_path / "index.html").write_text(FIGURE.replace("CONTROL", CONTROLS[kind]))
+    host = bench.Host(tmp_path, "/files/")
+    control = {"control": "Sum", "readout": "sum"}
+
+    def run() -> Any:
+        with bench.hosting(host) as (near, _), bench.sync_playwright() as playwright:
+            with bench.profile() as folder:
+                all_drawn = bench.visit(playwright, folder, host, f"{near}/", [control])
+            with bench.profile() as folder:
+                as_read = bench.visit(playwright, folder, host, f"{near}/", [], draws_all=False)
+            with bench.profile() as folder, sys.modules[bench.visit.__module__].browser(playwright, folder) as context:
+                assert bench.opened(context.pages[0], f"{near}/", [control]) == ""
+                return all_drawn, as_read, bench.latencies(context.pages[0], control, 3)
+
+    with ThreadPoolExecutor(1) as pool:
+        all_drawn, as_read, samples = pool.submit(run).result()
+    assert all_drawn.missing == as_read.missing == ""
+    assert len(samples) == 3
+    # With the second figure, which is far below and drawn only when it is asked for; without it.
+    assert all_drawn.seconds["live"] > all_drawn.seconds["near"] + 0.05
+    assert as_read.seconds["live"] < as_read.seconds["near"] + 0.05
+    assert all_drawn.census["styles"] == 1
+    assert all_drawn.census["sheets"] == 2
+    assert all_drawn.census["nodes"] > 10
+    assert all_drawn.thread["TaskDuration"] > 0
+    assert all_drawn.live_work > 0
 
 
 PAGES = {
@@ -198,7 +286,7 @@ PAGES = {
     ("page", "reached", "missing"),
     [
         ("silent", {"picture"}, "over 2 s"),
-        ("live", {"picture", "live"}, "failed (Page.evaluate: Error: There is no "),
+        ("live", {"picture", "near", "live"}, "failed (Page.evaluate: Error: There is no "),
         ("failed", {"picture"}, "failed (Page.evaluate: Error: The figures have failed."),
         ("none", set(), "over 2 s"),
     ],
