@@ -68,7 +68,7 @@ def power_of_ten(exponent: int) -> str:
     return str(10**exponent) if 0 <= exponent <= 2 else f"10{raised(exponent)}"
 
 
-def binary(count: int) -> str:
+def binary(count: int, digits: int = 3) -> str:
     """Return bytes in the largest binary unit that leaves at least 1; a whole number stays whole.
 
     >>> binary(2**21), binary(2_194_830_951_552)
@@ -76,7 +76,7 @@ def binary(count: int) -> str:
     """
     power = min((count.bit_length() - 1) // 10, len(BINARY_UNITS) - 1)
     unit = 2 ** (10 * power)
-    return f"{f'{count // unit:,}' if count % unit == 0 else f'{count / unit:.3f}'} {BINARY_UNITS[power]}"
+    return f"{f'{count // unit:,}' if count % unit == 0 else f'{count / unit:.{digits}f}'} {BINARY_UNITS[power]}"
 
 
 def percent(share: float, digits: int = 1) -> str:

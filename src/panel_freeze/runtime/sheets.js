@@ -9,13 +9,19 @@ export function shareSheets(Bokeh) {
   const sheet = inlineSheet(Bokeh);
   if (!sheet || !('adoptedStyleSheets' in Document.prototype)) return;
 
-  /** @param {HTMLElement | ShadowRoot} root */
+  /**
+   * @param {HTMLElement | ShadowRoot} root
+   * @this {any}
+   */
   sheet.install = function (root) {
     this.root = root;
     this.place();
   };
 
-  /** Put the sheet where it belongs: adopted if its text stays, else as an element once it has some text. */
+  /**
+   * Put the sheet where it belongs: adopted if its text stays, else as an element once it has some text.
+   * @this {any}
+   */
   sheet.place = function () {
     const text = this.el.textContent;
     const changes = this.el.dataset.css !== undefined;
@@ -28,6 +34,9 @@ export function shareSheets(Bokeh) {
     }
   };
 
+  /**
+   * @this {any}
+   */
   sheet.leave = function () {
     if (!this.adopted) return;
     const adopted = [...this.root.adoptedStyleSheets];
@@ -36,13 +45,19 @@ export function shareSheets(Bokeh) {
     this.adopted = null;
   };
 
+  /**
+   * @this {any}
+   */
   sheet.uninstall = function () {
     this.leave();
     this.el.remove();
     this.root = null;
   };
 
-  /** @param {string} text */
+  /**
+   * @param {string} text
+   * @this {any}
+   */
   sheet._update = function (text) {
     this.el.textContent = text;
     if (this.root) this.place();
