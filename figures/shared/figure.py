@@ -287,6 +287,7 @@ class Figure(pn.viewable.Viewer):
         """Show everything else."""
         self._painting = False
         s, r = self.state, self.result
+        s.notes = self._notes
         for panel, part in self._parts:
             part.show(panel.render(s, r))
             if isinstance(panel, Chart):
