@@ -24,7 +24,7 @@ from attention_core import (
 )
 from figures.shared.charts import Chart, Layer, linear, log
 from figures.shared.figure import Figure
-from figures.shared.format import brief, fixed, percent
+from figures.shared.format import brief, fixed
 from figures.shared.panels import Bars, Drawing, Grid, Table
 from figures.shared.readouts import Readout
 from figures.shared.state import Cell, Decimal, FigureState, Flag, LongRun, Seed

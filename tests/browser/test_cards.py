@@ -87,7 +87,7 @@ def test_what_a_control_changes_is_on_screen_with_it(screen, reader, figure):
                 break
         box = control.bounding_box()
         height = card.page.viewport_size["height"]
-        assert -1 <= box["y"]
+        assert box["y"] >= -1
         assert box["y"] + box["height"] <= height + 1, f"{name} is off the screen"
         if max(share for _, share in changed) < 0.5:
             unseen.append((name, changed))

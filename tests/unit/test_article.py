@@ -11,8 +11,8 @@ import pytest
 from markupsafe import Markup
 from spellchecker import SpellChecker
 
-from figures.numbers import values
 from figures.drawings import drawings
+from figures.numbers import values
 from figures.shared.format import FILTERS as OWN
 from figures.shared.state import to_text
 from panel_freeze.article import FILTERS, render_article, typed_numbers

@@ -8,10 +8,10 @@ from html import unescape
 
 import numpy as np
 import pytest
+from figures.shared.boxes import nested_boxes
 
 from attention_core import TorchGenerator, attention, shape_trace
 from figures.heads import LINES, PRESETS, Heads, State, layer, prove
-from figures.shared.boxes import nested_boxes
 from figures.shared.palette import SELECTED
 
 DIVISORS_OF_768 = [1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 768]
