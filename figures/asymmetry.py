@@ -132,22 +132,30 @@ def sentence(s: State, r: dict[str, Pass]) -> str:
     score_error, weight_error = asymmetry(chosen.omega), asymmetry(chosen.weights)
     made = {
         "none": "<b>no matrices</b>",
-        "tied": "<b>one matrix in both roles</b>",
+        "tied": "<b>W<sub>k</sub> = W<sub>q</sub></b>",
         "separate": "<b>two separate matrices</b>",
-        "double": "a key matrix <b>twice the query matrix</b>",
+        "double": "<b>W<sub>k</sub> = 2 W<sub>q</sub></b>",
         "identity": "<b>orthonormal inputs</b> and no matrices",
     }[s.mode if s.relation == "seed" else s.relation]
     undivided = ", undivided," if s.divisor == "one" else ""
-    i, j = np.unravel_index(np.abs(chosen.gap("weights")).argmax(), (N, N))
-    most = f"by up to <b>{fixed(weight_error)}</b>, at {token(i)} and {token(j)}"
     if score_error:
-        return (
-            f"With {made}{undivided} the scores differ from their mirror image by up to <b>{fixed(score_error)}</b>, and "
-            f"the weights {most}."
+        scored = (
+            f"differ from their mirror image by up to <b>{fixed(score_error)}</b>, and the weights by up to "
+            f"<b>{fixed(weight_error)}</b>"
         )
-    if weight_error:
-        return f"With {made}{undivided} the scores are exactly symmetric. The weights differ from their mirror image {most}."
-    return f"With {made}{undivided} the scores are exactly symmetric, and so are the weights."
+    elif weight_error:
+        scored = (
+            f"are exactly symmetric, but the weights differ by up to <b>{fixed(weight_error)}</b>, at {widest(chosen)}"
+        )
+    else:
+        scored = "are exactly symmetric, and so are the weights"
+    return f"With {made}{undivided} the scores {scored}."
+
+
+def widest(p: Pass) -> str:
+    """Return the pair of tokens whose weights differ most."""
+    i, j = np.unravel_index(np.abs(p.gap("weights")).argmax(), (N, N))
+    return f"{token(int(i))} and {token(int(j))}"
 
 
 def how(s: State, r: dict[str, Pass], i: int, j: int) -> str:
@@ -160,8 +168,8 @@ def how(s: State, r: dict[str, Pass], i: int, j: int) -> str:
     back = ", its own mirror" if i == j else f", gets <b>{there}</b> back"
     mirror = "" if i == j else f"; its mirror {fixed(p.omega[j, i])}"
     return (
-        f"<p>{query} {looks} {key} with <b>{here}</b>{back}.</p> "
-        f'<p class="muted">score {sum_of}{mirror}.</p> <p class="muted">weight {weight}.</p>'
+        f'<div class="pairing"><p>{query} {looks} {key} with <b>{here}</b>{back}.</p> '
+        f'<p class="muted">score {sum_of}{mirror}.</p> <p class="muted">weight {weight}.</p></div>'
     )
 
 
@@ -353,7 +361,7 @@ def app() -> Figure:
         State, compute, PANELS, READOUTS,
         title="Lopsided scores take two different matrices; lopsided weights only a softmax",
         sentence=sentence, how=how, scenes=SCENES, code=code, inputs=("divisor", "seed", "relation"),
-        layout='"main side" auto "main how" 1fr "primary primary" auto / 3fr 2fr', lines={"how": (4, 5)},
+        layout='"main side" auto "main how" 1fr "primary primary" auto / 3fr 2fr', lines={"how": (5, 5)},
     )  # fmt: skip
 
 
