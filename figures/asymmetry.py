@@ -361,7 +361,7 @@ def app() -> Figure:
         State, compute, PANELS, READOUTS,
         title="Lopsided scores take two different matrices; lopsided weights only a softmax",
         sentence=sentence, how=how, scenes=SCENES, code=code, inputs=("divisor", "seed", "relation"),
-        layout='"main side" auto "main how" 1fr "primary primary" auto / 3fr 2fr', lines={"how": (5, 5)},
+        layout='"main side" auto "main how" 1fr "primary primary" auto / minmax(0, 3fr) minmax(17rem, 2fr)', lines={"how": (5, 5)},
     )  # fmt: skip
 
 
