@@ -128,6 +128,7 @@ def token(i: int) -> str:
 
 
 def sentence(s: State, r: dict[str, Pass]) -> str:
+    """Return how far scores and weights are from their mirror images."""
     chosen = r[s.mode]
     score_error, weight_error = asymmetry(chosen.omega), asymmetry(chosen.weights)
     made = {
@@ -159,6 +160,7 @@ def widest(p: Pass) -> str:
 
 
 def how(s: State, r: dict[str, Pass], i: int, j: int) -> str:
+    """Return what a cell and its mirror cell are, and how the cell is computed."""
     p = r[s.mode]
     query, key = f'<b class="q">{token(i)}</b>', f'<b class="k">{token(j) if i != j else "itself"}</b>'
     sum_of = f"{product(p.q[i], p.k[j])} = {fixed(p.omega[i, j])}"
@@ -206,6 +208,7 @@ def gap_text(error: float) -> str:
 
 
 def mirror_data(s: State, r: dict[str, Pass]) -> list[Table]:
+    """Return the six differences above the diagonal; below it they have the other sign."""
     above = np.triu_indices(N, 1)
     rows = [f"{TOKENS[i]}, {TOKENS[j]}" for i, j in zip(*above, strict=True)]
     values = np.column_stack([r[mode].gap(show)[above] for show in SHOWN for mode in MODES])
@@ -245,6 +248,7 @@ def pipeline(s: State, r: dict[str, Pass]) -> str:
 
 
 def equations(s: State, r: dict[str, Pass]) -> str:
+    """Return the products of the chosen mode."""
     weights = f"A = softmax(Ω / {r[s.mode].root})"
     return (
         f"Ω = X Xᵀ, {weights}, Z = A X"
@@ -254,6 +258,7 @@ def equations(s: State, r: dict[str, Pass]) -> str:
 
 
 def pipeline_data(s: State, r: dict[str, Pass]) -> list[Table]:
+    """Return every matrix from X to Z that has no table yet."""
     drawn = "Ω" if s.show == "scores" else "A"  # has a table of its own
     named = {name: matrix for stage in stages(s, r) for name, (matrix, *_) in stage.items() if name != drawn}
     return [
@@ -301,14 +306,17 @@ def pair(show: str) -> Callable[[State, dict[str, Pass]], list[float]]:
 
 
 def tokens(s: State, r: dict[str, Pass]) -> str:
+    """Return the selected pair."""
     return " ⇄ ".join(TOKENS[place - 1] for place in s.cell)
 
 
 def both(values: list[float]) -> str:
+    """Return two numbers."""
     return " · ".join(map(fixed, values))
 
 
 def spread_kept(p: Pass) -> float:
+    """Return which share of their mean distance the averaged vectors keep."""
     return mean_pairwise_distance(p.z) / mean_pairwise_distance(p.v)
 
 

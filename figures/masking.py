@@ -160,9 +160,7 @@ def conclusion(r: Run) -> str:
         )
     if r.leak.any():
         i = int(r.leak.argmax())
-        return (
-            f"A score of 0 hides nothing: <b>{token(i)}</b> puts <b>{fixed(r.leak[i])}</b> of its weight on the future."
-        )
+        return f"A score of 0 hides nothing: <b>{token(i)}</b> puts <b>{fixed(r.leak[i])}</b> of its weight on what follows."
     if r.max_difference == 0:
         return "Both ways end with the same weights, <b>to the last digit</b>."
     if r.max_difference < ROUNDING:
@@ -195,6 +193,7 @@ def how(s: State, r: Run, i: int, j: int) -> str:
 
 
 def naive_how(s: State, r: Run, i: int, j: int) -> str:
+    """Return what the naive way has in a cell at the step, and where it is from."""
     now, before = (r.naive[step][i, j] for step in (s.step - 1, max(s.step - 2, 0)))
     if s.step == 5 and r.broken[i]:
         return f"{exact(before)} / 0: nothing is left to divide by"
@@ -208,26 +207,30 @@ def naive_how(s: State, r: Run, i: int, j: int) -> str:
 
 
 def efficient_how(s: State, r: Run, i: int, j: int) -> str:
+    """Return what the efficient way has in a cell at the step, and where it is from."""
     now, before = (r.efficient[step][i, j] for step in (s.step - 1, max(s.step - 2, 0)))
     shut = not VISIBLE[i, j]
     return {
         1: lambda: "the same score",
         2: lambda: f"{bold(now, 'score')} in place of {exact(before)}" if shut else f"{is_a(now, 'score')}, as it was",
-        3: lambda: f"{is_a(now, 'score')}: {exact(before)} / √2",
+        3: lambda: f"{bold(now, 'score') if shut else is_a(now, 'score')}: {exact(before)} / √2",
         4: lambda: f"{is_a(now, 'weight')}: {quotient(r.efficient[2][i], j)}",
         5: lambda: f"{is_a(now, 'weight')}, as it was",
     }[s.step]()
 
 
 def bold(value: float, kind: str) -> str:
+    """Return a number in the colour of its kind."""
     return f'<b class="{kind}">{exact(value)}</b>'
 
 
 def is_a(value: float, kind: str) -> str:
+    """Return a number and its kind."""
     return f"{bold(value, kind)} is a {kind}"
 
 
 def score_sum(s: State, r: Run, i: int, j: int) -> str:
+    """Return the products that a raw score adds up."""
     terms = product(r.q[i], r.k[j])
     return terms if s.gain == 1 else f"{s.gain:g} ({terms})"
 
@@ -246,10 +249,8 @@ def cancelling(r: Run, i: int, j: int) -> str:
     title, why = "Why they end alike", f"the full row’s {full} cancels, and the efficient way never forms it"
     if r.leak[i] > 0:
         filled = exact(exponents(r.efficient[2][i])[0].sum())
-        title, why = (
-            "Why they do not end alike",
-            f"filled with 0, the future counts: the efficient way divides by {filled}",
-        )
+        title = "Why they do not end alike"
+        why = f"filled with 0, the future counts: the efficient way divides by {filled}"
     return (
         f'<p class="caption"><b>{title}</b></p> '
         f"<p>({own} / <s>{full}</s>) / ({kept} / <s>{full}</s>) = <b>{exact(r.naive[-1][i, j])}</b></p> "
@@ -258,14 +259,17 @@ def cancelling(r: Run, i: int, j: int) -> str:
 
 
 def token(i: int) -> str:
+    """Return a token as HTML."""
     return escape(TOKENS[i])
 
 
 def exact(value: float) -> str:
+    """Return a number with four decimals, or as a power of ten where it is large."""
     return scientific(value) if 1e6 <= abs(value) < math.inf else fixed(value)
 
 
 def rows(which: np.ndarray) -> str:
+    """Return the numbers of the rows that are marked, in words."""
     names = [str(i + 1) for i in np.flatnonzero(which)]
     return f"row {names[0]}" if len(names) == 1 else f"rows {', '.join(names[:-1])} and {names[-1]}"
 
@@ -277,6 +281,7 @@ def exponents(row: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def quotient(row: np.ndarray, j: int) -> str:
+    """Return how softmax makes a weight of a score."""
     exponentials, peak = exponents(row)
     lowered = f" − {exact(peak)}" if peak else ""
     return f"exp({exact(row[j])}{lowered}) / {exact(float(exponentials.sum()))}"
