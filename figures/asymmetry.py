@@ -128,29 +128,39 @@ def token(i: int) -> str:
 
 
 def sentence(s: State, r: dict[str, Pass]) -> str:
+    """Return how far scores and weights are from their mirror images."""
     chosen = r[s.mode]
     score_error, weight_error = asymmetry(chosen.omega), asymmetry(chosen.weights)
     made = {
         "none": "<b>no matrices</b>",
-        "tied": "<b>one matrix in both roles</b>",
+        "tied": "<b>W<sub>k</sub> = W<sub>q</sub></b>",
         "separate": "<b>two separate matrices</b>",
-        "double": "a key matrix <b>twice the query matrix</b>",
+        "double": "<b>W<sub>k</sub> = 2 W<sub>q</sub></b>",
         "identity": "<b>orthonormal inputs</b> and no matrices",
     }[s.mode if s.relation == "seed" else s.relation]
     undivided = ", undivided," if s.divisor == "one" else ""
-    i, j = np.unravel_index(np.abs(chosen.gap("weights")).argmax(), (N, N))
-    most = f"by up to <b>{fixed(weight_error)}</b>, at {token(i)} and {token(j)}"
     if score_error:
-        return (
-            f"With {made}{undivided} the scores differ from their mirror image by up to <b>{fixed(score_error)}</b>, and "
-            f"the weights {most}."
+        scored = (
+            f"differ from their mirror image by up to <b>{fixed(score_error)}</b>, and the weights by up to "
+            f"<b>{fixed(weight_error)}</b>"
         )
-    if weight_error:
-        return f"With {made}{undivided} the scores are exactly symmetric. The weights differ from their mirror image {most}."
-    return f"With {made}{undivided} the scores are exactly symmetric, and so are the weights."
+    elif weight_error:
+        scored = (
+            f"are exactly symmetric, but the weights differ by up to <b>{fixed(weight_error)}</b>, at {widest(chosen)}"
+        )
+    else:
+        scored = "are exactly symmetric, and so are the weights"
+    return f"With {made}{undivided} the scores {scored}."
+
+
+def widest(p: Pass) -> str:
+    """Return the pair of tokens whose weights differ most."""
+    i, j = np.unravel_index(np.abs(p.gap("weights")).argmax(), (N, N))
+    return f"{token(int(i))} and {token(int(j))}"
 
 
 def how(s: State, r: dict[str, Pass], i: int, j: int) -> str:
+    """Return what a cell and its mirror cell are, and how the cell is computed."""
     p = r[s.mode]
     query, key = f'<b class="q">{token(i)}</b>', f'<b class="k">{token(j) if i != j else "itself"}</b>'
     sum_of = f"{product(p.q[i], p.k[j])} = {fixed(p.omega[i, j])}"
@@ -160,8 +170,8 @@ def how(s: State, r: dict[str, Pass], i: int, j: int) -> str:
     back = ", its own mirror" if i == j else f", gets <b>{there}</b> back"
     mirror = "" if i == j else f"; its mirror {fixed(p.omega[j, i])}"
     return (
-        f"<p>{query} {looks} {key} with <b>{here}</b>{back}.</p> "
-        f'<p class="muted">score {sum_of}{mirror}.</p> <p class="muted">weight {weight}.</p>'
+        f'<div class="pairing"><p>{query} {looks} {key} with <b>{here}</b>{back}.</p> '
+        f'<p class="muted">score {sum_of}{mirror}.</p> <p class="muted">weight {weight}.</p></div>'
     )
 
 
@@ -198,6 +208,7 @@ def gap_text(error: float) -> str:
 
 
 def mirror_data(s: State, r: dict[str, Pass]) -> list[Table]:
+    """Return the six differences above the diagonal; below it they have the other sign."""
     above = np.triu_indices(N, 1)
     rows = [f"{TOKENS[i]}, {TOKENS[j]}" for i, j in zip(*above, strict=True)]
     values = np.column_stack([r[mode].gap(show)[above] for show in SHOWN for mode in MODES])
@@ -237,6 +248,7 @@ def pipeline(s: State, r: dict[str, Pass]) -> str:
 
 
 def equations(s: State, r: dict[str, Pass]) -> str:
+    """Return the products of the chosen mode."""
     weights = f"A = softmax(Ω / {r[s.mode].root})"
     return (
         f"Ω = X Xᵀ, {weights}, Z = A X"
@@ -246,6 +258,7 @@ def equations(s: State, r: dict[str, Pass]) -> str:
 
 
 def pipeline_data(s: State, r: dict[str, Pass]) -> list[Table]:
+    """Return every matrix from X to Z that has no table yet."""
     drawn = "Ω" if s.show == "scores" else "A"  # has a table of its own
     named = {name: matrix for stage in stages(s, r) for name, (matrix, *_) in stage.items() if name != drawn}
     return [
@@ -293,14 +306,17 @@ def pair(show: str) -> Callable[[State, dict[str, Pass]], list[float]]:
 
 
 def tokens(s: State, r: dict[str, Pass]) -> str:
+    """Return the selected pair."""
     return " ⇄ ".join(TOKENS[place - 1] for place in s.cell)
 
 
 def both(values: list[float]) -> str:
+    """Return two numbers."""
     return " · ".join(map(fixed, values))
 
 
 def spread_kept(p: Pass) -> float:
+    """Return which share of their mean distance the averaged vectors keep."""
     return mean_pairwise_distance(p.z) / mean_pairwise_distance(p.v)
 
 
@@ -353,7 +369,7 @@ def app() -> Figure:
         State, compute, PANELS, READOUTS,
         title="Lopsided scores take two different matrices; lopsided weights only a softmax",
         sentence=sentence, how=how, scenes=SCENES, code=code, inputs=("divisor", "seed", "relation"),
-        layout='"main side" auto "main how" 1fr "primary primary" auto / 3fr 2fr', lines={"how": (4, 5)},
+        layout='"main side" auto "main how" 1fr "primary primary" auto / minmax(0, 3fr) minmax(17rem, 2fr)', lines={"how": (5, 5)},
     )  # fmt: skip
 
 

@@ -24,7 +24,7 @@ from attention_core import (
 from figures.shared.controls import render
 from figures.shared.figure import Figure
 from figures.shared.format import brief, fixed, percent, product, scientific
-from figures.shared.panels import Drawing, Grid, columns, mini
+from figures.shared.panels import Drawing, Grid, Row, columns, mini
 from figures.shared.readouts import Readout
 from figures.shared.state import Cell, Choice, Decimal, FigureState, Numbers, Seed, Whole
 
@@ -140,15 +140,15 @@ def sentence(s: State, r: Run) -> str:
     score, scaled, weight = (f"<b>{exact(r.naive[step][0, 0])}</b>" for step in range(3))
     fill = FILL_NAMES[s.mask]
     return {
-        1: f"Both ways begin with the same scores: the first is {score} here and there.",
-        2: f"The naive way has divided its scores: the first is {scaled} now. The efficient way has put <b>{fill}</b> in "
-        f"place of the future; its first is still {score}.",
-        3: f"Here the two look unrelated, as they are different kinds of number: the first is a weight above, {weight}, "
-        f"and still a score below, {scaled}.",
-        4: f"The efficient way is done. The naive one has dropped the future, so that its rows no longer sum to 1: the "
-        f"first sums to <b>{exact(r.kept[0])}</b>.",
+        1: f"Both ways begin with the same <b>scores</b>: the first is {score} in both.",
+        2: f"Above, the scores are divided: the first is {scaled}. Below, <b>{fill}</b> stands where the future was; the "
+        f"first is still {score}.",
+        3: f"Here the two look unrelated, as different kinds of number: the first is a weight above, {weight}, and a "
+        f"score below, {scaled}.",
+        4: "The efficient way is done. The naive one has dropped the future, and its rows do not sum to 1: the first "
+        f"sums to <b>{exact(r.kept[0])}</b>.",
         5: conclusion(r),
-    }[s.step]  # fmt: skip
+    }[s.step]
 
 
 def conclusion(r: Run) -> str:
@@ -160,9 +160,7 @@ def conclusion(r: Run) -> str:
         )
     if r.leak.any():
         i = int(r.leak.argmax())
-        return (
-            f"A score of 0 hides nothing: <b>{token(i)}</b> puts <b>{fixed(r.leak[i])}</b> of its weight on the future."
-        )
+        return f"A score of 0 hides nothing: <b>{token(i)}</b> puts <b>{fixed(r.leak[i])}</b> of its weight on what follows."
     if r.max_difference == 0:
         return "Both ways end with the same weights, <b>to the last digit</b>."
     if r.max_difference < ROUNDING:
@@ -195,6 +193,7 @@ def how(s: State, r: Run, i: int, j: int) -> str:
 
 
 def naive_how(s: State, r: Run, i: int, j: int) -> str:
+    """Return what the naive way has in a cell at the step, and where it is from."""
     now, before = (r.naive[step][i, j] for step in (s.step - 1, max(s.step - 2, 0)))
     if s.step == 5 and r.broken[i]:
         return f"{exact(before)} / 0: nothing is left to divide by"
@@ -208,26 +207,30 @@ def naive_how(s: State, r: Run, i: int, j: int) -> str:
 
 
 def efficient_how(s: State, r: Run, i: int, j: int) -> str:
+    """Return what the efficient way has in a cell at the step, and where it is from."""
     now, before = (r.efficient[step][i, j] for step in (s.step - 1, max(s.step - 2, 0)))
     shut = not VISIBLE[i, j]
     return {
         1: lambda: "the same score",
         2: lambda: f"{bold(now, 'score')} in place of {exact(before)}" if shut else f"{is_a(now, 'score')}, as it was",
-        3: lambda: f"{is_a(now, 'score')}: {exact(before)} / √2",
+        3: lambda: f"{bold(now, 'score') if shut else is_a(now, 'score')}: {exact(before)} / √2",
         4: lambda: f"{is_a(now, 'weight')}: {quotient(r.efficient[2][i], j)}",
         5: lambda: f"{is_a(now, 'weight')}, as it was",
     }[s.step]()
 
 
 def bold(value: float, kind: str) -> str:
+    """Return a number in the colour of its kind."""
     return f'<b class="{kind}">{exact(value)}</b>'
 
 
 def is_a(value: float, kind: str) -> str:
+    """Return a number and its kind."""
     return f"{bold(value, kind)} is a {kind}"
 
 
 def score_sum(s: State, r: Run, i: int, j: int) -> str:
+    """Return the products that a raw score adds up."""
     terms = product(r.q[i], r.k[j])
     return terms if s.gain == 1 else f"{s.gain:g} ({terms})"
 
@@ -238,32 +241,35 @@ def cancelling(r: Run, i: int, j: int) -> str:
     full, kept = exact(exponentials.sum()), exact(exponentials[: i + 1].sum())
     if r.broken[i]:
         return (
-            '<p class="caption"><b>Why this way ends</b></p> '
-            f"<p>(0 / <s>{full}</s>) / (0 / <s>{full}</s>) = 0 / 0.</p> "
-            '<p class="muted">The largest score of the row is hidden, and so far above the visible ones that their '
-            "exponentials underflow.</p>"
+            '<p class="caption"><b>Why they do not end alike</b></p> '
+            f"<p>(0 / <s>{full}</s>) / (0 / <s>{full}</s>) = <b>0 / 0</b></p> "
+            '<p class="muted">the row’s largest score is hidden, so far above the rest that all else underflows.</p>'
         )
     own = exact(exponentials[j]) if VISIBLE[i, j] else "0"
-    filled = exact(exponents(r.efficient[2][i])[0].sum())
-    title, counted = "Why they end alike", f"{kept}, what is visible, is all that the efficient way adds up"
+    title, why = "Why they end alike", f"the full row’s {full} cancels, and the efficient way never forms it"
     if r.leak[i] > 0:
-        title, counted = "Why they do not end alike", f"filled with 0, the efficient way divides by {filled}"
+        filled = exact(exponents(r.efficient[2][i])[0].sum())
+        title = "Why they do not end alike"
+        why = f"filled with 0, the future counts: the efficient way divides by {filled}"
     return (
         f'<p class="caption"><b>{title}</b></p> '
-        f"<p>({own} / <s>{full}</s>) / ({kept} / <s>{full}</s>) = <b>{exact(r.naive[-1][i, j])}</b>.</p> "
-        f'<p class="muted">The full row’s denominator stands above and below the line; {counted}.</p>'
+        f"<p>({own} / <s>{full}</s>) / ({kept} / <s>{full}</s>) = <b>{exact(r.naive[-1][i, j])}</b></p> "
+        f'<p class="muted">{why}.</p>'
     )
 
 
 def token(i: int) -> str:
+    """Return a token as HTML."""
     return escape(TOKENS[i])
 
 
 def exact(value: float) -> str:
+    """Return a number with four decimals, or as a power of ten where it is large."""
     return scientific(value) if 1e6 <= abs(value) < math.inf else fixed(value)
 
 
 def rows(which: np.ndarray) -> str:
+    """Return the numbers of the rows that are marked, in words."""
     names = [str(i + 1) for i in np.flatnonzero(which)]
     return f"row {names[0]}" if len(names) == 1 else f"rows {', '.join(names[:-1])} and {names[-1]}"
 
@@ -275,6 +281,7 @@ def exponents(row: np.ndarray) -> tuple[np.ndarray, float]:
 
 
 def quotient(row: np.ndarray, j: int) -> str:
+    """Return how softmax makes a weight of a score."""
     exponentials, peak = exponents(row)
     lowered = f" − {exact(peak)}" if peak else ""
     return f"exp({exact(row[j])}{lowered}) / {exact(float(exponentials.sum()))}"
@@ -287,18 +294,21 @@ def strips(s: State, r: Run) -> str:
     """Return both ways as strips of small grids, each of which sets the step."""
     same, differ = verdict(r)
     return (
-        '<p class="caption"><b class="score">Blue</b> is a score, <b class="weight">plum</b> a weight, hatching is hidden. '
-        f'<span>Press a stage to go there.</span></p><div class="ways">{strip(s, NAIVE, r.naive)}'
-        f'{strip(s, EFFICIENT, r.efficient)}<p class="verdict"><b>{same}</b> <span>{differ}</span></p></div>'
+        f'<div class="ways">{strip(s, NAIVE, r.naive, r.broken.any())}{strip(s, EFFICIENT, r.efficient)}'
+        f'<p class="verdict"><b>{same}</b> <span>{differ}</span></p>'
+        '<p class="legend"><b class="score">blue</b> is a score, <b class="weight">plum</b> a weight, hatching is hidden</p>'
+        "</div>"
     )
 
 
-def strip(s: State, way: Way, matrices: list[np.ndarray]) -> str:
+def strip(s: State, way: Way, matrices: list[np.ndarray], broken: bool = False) -> str:
+    """Return one way: a small grid for each step, and what is done between them."""
     fill = FILL_NAMES[s.mask]
     row, column = s.cell
     parts = []
     for step, (name, matrix) in enumerate(zip(way.names, matrices, strict=True), 1):
         kind = way.kind(step)
+        name = "partly 0 / 0" if way is NAIVE and step == STEPS and broken else name
         if step > 1:
             parts.append(f'<span class="operation"><span>{way.operations[step - 2].format(fill=fill)}</span></span>')
         parts.append(
@@ -356,7 +366,6 @@ def stage_grid(way: Way, matrices: Any, lost: Any) -> Grid:
         hidden=lambda s, r: hidden(s, way, s.step),
         hidden_text=lambda s, r: "−∞" if s.mask == "inf" else "−1e9" if s.step == 2 else "−7e8",
         texts=lambda s, r: texts(matrices(r)[s.step - 1], lost(s, r), "0 / 0"),
-        area="numbers",
     )
 
 
@@ -384,12 +393,14 @@ vector_softmax = softmax({s.vector})
 
 PANELS = [
     Drawing("", strips),
-    stage_grid(NAIVE, lambda r: r.naive, lambda s, r: r.broken & (s.step == STEPS)),
-    stage_grid(EFFICIENT, lambda r: r.efficient, lambda s, r: None),
-    Grid(
-        "The ends: naive − efficient", lambda s, r: r.difference, TOKENS, TOKENS, "weight", 0.8, area="numbers",
-        texts=lambda s, r: texts(r.difference, r.broken, "—"),
-    ),
+    Row([
+        stage_grid(NAIVE, lambda r: r.naive, lambda s, r: r.broken & (s.step == STEPS)),
+        stage_grid(EFFICIENT, lambda r: r.efficient, lambda s, r: None),
+        Grid(
+            "The ends: naive − efficient", lambda s, r: r.difference, TOKENS, TOKENS, "weight", 0.8,
+            texts=lambda s, r: texts(r.difference, r.broken, "—"),
+        ),
+    ]),
     Drawing("Softmax of a vector", softmax_of_vector, area="numbers"),
 ]  # fmt: skip
 
@@ -427,7 +438,7 @@ def app() -> Figure:
         State, compute, PANELS, READOUTS,
         title="Two ways to hide the future look unrelated on the way and end alike",
         sentence=sentence, how=how, scenes=SCENES, code=code, inputs=("mask", "seed", "gain"),
-        layout='"main" "primary" "how" / minmax(0, 1fr)', lines={"how": (5, 10)},
+        layout='"main" "primary" "how" / minmax(0, 1fr)', lines={"how": (3, 10)},
     )  # fmt: skip
 
 

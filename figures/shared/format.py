@@ -113,8 +113,9 @@ def product(left: Sequence[float], right: Sequence[float], digits: int = 3) -> s
     >>> product([0.43, 1.455], [0.436, -1.116])
     '0.430·0.436 + 1.455·(−1.116)'
     """
-    ones, others = ([fixed(float(value), digits) for value in factor] for factor in (left, right))
-    return " + ".join(f"{a}·{f'({b})' if b.startswith('−') else b}" for a, b in zip(ones, others, strict=True))
+    written = ([fixed(float(value), digits) for value in factor] for factor in (left, right))
+    ones, others = ([f"({text})" if text.startswith("−") else text for text in factor] for factor in written)
+    return " + ".join(f"{a}·{b}" for a, b in zip(ones, others, strict=True))
 
 
 def symbols(text: str) -> str:

@@ -207,6 +207,22 @@ class Grid:
         return tables
 
 
+@dataclass
+class Row:
+    """Panels beside each other where there is room, else below each other."""
+
+    panels: Sequence[Drawing | Grid]
+    area: str = "numbers"
+
+    def render(self, s: Any, r: Any) -> str:
+        """Return the panels as HTML."""
+        return f'<div class="row">{"".join(f"<div>{panel.render(s, r)}</div>" for panel in self.panels)}</div>'
+
+    def data(self, s: Any, r: Any) -> list[Table]:
+        """Return the data behind all of them."""
+        return [table for panel in self.panels for table in panel.data(s, r)]
+
+
 def _flags(given: Any, shape: tuple[int, ...]) -> np.ndarray:
     return np.zeros(shape, dtype=bool) if given is None else np.broadcast_to(np.asarray(given, dtype=bool), shape)
 
