@@ -329,7 +329,7 @@ PANELS = [
             Layer("line", "", masked),
             Layer(
                 "dots", "", lambda s, r: {"x": [6], "y": [SIX.masked_share]}, size=8,
-                label=f"{percent(SIX.masked_share)} for the six tokens of the example", shift=(10, -12),
+                label=f"{percent(SIX.masked_share)} for six tokens", shift=(10, -12),
             ),
             Layer(
                 "dots", "", lambda s, r: {"x": [s.n], "y": [r.layer.masked_share]}, hue="score", size=11,

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from attention_core import largest_jacobian_entry, sample_scores
+from attention_core import largest_jacobian_entry, sample_scores, softmax
 
 WIDTHS = [1, 2, 3, 4, 8, 16, 32, 64, 128, 256, 512, 768, 1024, 2048, 4096]
 LARGEST = 0.25  # no entry of a softmax's Jacobian is larger
@@ -149,3 +151,62 @@ def relative_error(d_k: int, keys: int, draws: int) -> float:
     draw's scores has the relative variance (1 + 2/d_k)(1 + 2/n) - 1, and a root halves a relative error.
     """
     return math.sqrt(((1 + 2 / d_k) * (1 + 2 / keys) - 1) / draws) / 2
+
+
+def others(scores: np.ndarray) -> float:
+    """Return what the other exponentials are together, relative to the largest: with r, 1 - p is r / (1 + r)."""
+    ordered = np.sort(scores)
+    return float(np.exp(ordered[:-1] - ordered[-1]).sum())
+
+
+class Look:
+    """A study as it is now, at one width."""
+
+    def __init__(self, study: Study, d_k: int) -> None:
+        self.study, self._d_k = study, d_k
+        self.experiment = study.experiment(d_k)
+        self.done = self.experiment.done
+        self.scores = self.experiment.scores
+
+    @cached_property
+    def measured(self) -> Measured:
+        """What the draws show at this width."""
+        return self.study.measured.get(self._d_k) or self.experiment.measure()
+
+    @cached_property
+    def curves(self) -> dict[int, Measured]:
+        """What they show at every width that is done, in order."""
+        return {d_k: self.study.measured[d_k] for d_k in WIDTHS if d_k in self.study.measured}
+
+    @cached_property
+    def band(self) -> np.ndarray | None:
+        """The ends of the band, if there is one yet."""
+        return self.study.band.limits()
+
+    @property
+    def partial(self) -> bool:
+        """Whether draws are missing at this width."""
+        return self._d_k not in self.study.measured
+
+    def shown(self, s: Any) -> int:
+        """Return the number of the draw that is shown."""
+        return min(s.draw, self.done)
+
+    def row(self, s: Any) -> np.ndarray:
+        """Return the scores of that draw, shape (keys,)."""
+        return self.scores[self.shown(s) - 1]
+
+    def weights(self, s: Any, name: str = "") -> np.ndarray:
+        """Return its weights with the chosen divisor, or with another, shape (keys,)."""
+        return softmax(self.row(s) / s.divided_by(name or s.divisor))
+
+    def lighten(self, _state: Any) -> None:
+        """Let go of what can be made again."""
+        if self.experiment.complete:
+            self.study.keep_only(self._d_k)
+
+
+def work(study: Study, d_k: int) -> Iterator[Look]:
+    """Do what is missing of a study, a few milliseconds at a time."""
+    while study.step(d_k):
+        yield Look(study, d_k)

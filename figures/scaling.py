@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import panel as pn
 
-from attention_core import softmax, softmax_jacobian
-from figures.experiments import LARGEST, LIVE, WIDTHS, Measured, Study, relative_error
+from attention_core import softmax_jacobian
+from figures.experiments import LARGEST, LIVE, WIDTHS, Look, Study, others, relative_error, work
 from figures.shared.charts import Chart, Layer, log
 from figures.shared.controls import inline
 from figures.shared.figure import Figure
@@ -72,53 +71,6 @@ class State(FigureState):
         return "dk" if self.divisor == "dk" else "sqrt"
 
 
-class Look:
-    """A study as it is now, at one width."""
-
-    def __init__(self, study: Study, d_k: int) -> None:
-        self.study, self._d_k = study, d_k
-        self.experiment = study.experiment(d_k)
-        self.done = self.experiment.done
-        self.scores = self.experiment.scores
-
-    @cached_property
-    def measured(self) -> Measured:
-        """What the draws show at this width."""
-        return self.study.measured.get(self._d_k) or self.experiment.measure()
-
-    @cached_property
-    def curves(self) -> dict[int, Measured]:
-        """What they show at every width that is done, in order."""
-        return {d_k: self.study.measured[d_k] for d_k in WIDTHS if d_k in self.study.measured}
-
-    @cached_property
-    def band(self) -> np.ndarray | None:
-        """The ends of the band, if there is one yet."""
-        return self.study.band.limits()
-
-    @property
-    def partial(self) -> bool:
-        """Whether draws are missing at this width."""
-        return self._d_k not in self.study.measured
-
-    def shown(self, s: State) -> int:
-        """Return the number of the draw that is shown."""
-        return min(s.draw, self.done)
-
-    def row(self, s: State) -> np.ndarray:
-        """Return the scores of that draw, shape (keys,)."""
-        return self.scores[self.shown(s) - 1]
-
-    def weights(self, s: State, name: str = "") -> np.ndarray:
-        """Return its weights with the chosen divisor, or with another, shape (keys,)."""
-        return softmax(self.row(s) / s.divided_by(name or s.divisor))
-
-    def lighten(self, s: State) -> None:  # noqa: ARG002
-        """Let go of what can be made again."""
-        if self.experiment.complete:
-            self.study.keep_only(self._d_k)
-
-
 def compute(s: State) -> Look | Iterator[Look]:
     """Show some draws at the chosen width at once, then the other widths, then the band."""
     set_up = (s.keys, s.draws, s.seed, s.exact)
@@ -127,21 +79,9 @@ def compute(s: State) -> Look | Iterator[Look]:
     return Look(s.study, s.d_k) if s.study.complete(s.d_k) else work(s.study, s.d_k)
 
 
-def work(study: Study, d_k: int) -> Iterator[Look]:
-    """Do what is missing of a study, a few milliseconds at a time."""
-    while study.step(d_k):
-        yield Look(study, d_k)
-
-
 def small(value: float, digits: int = 4) -> str:
     """Return a number that may be tiny: some decimals, or a power of ten below a thousandth."""
     return fixed(value, digits) if value == 0 or abs(value) >= 1e-3 else scientific(value)
-
-
-def others(scores: np.ndarray) -> float:
-    """Return what the other exponentials are together, relative to the largest: with r, 1 - p is r / (1 + r)."""
-    ordered = np.sort(scores)
-    return float(np.exp(ordered[:-1] - ordered[-1]).sum())
 
 
 def missing(s: State, r: Look) -> float:
