@@ -3,86 +3,21 @@
 from __future__ import annotations
 
 import math
-from functools import cache
 from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 import panel as pn
 
-from attention_core import (
-    EMBEDDINGS,
-    TOKENS,
-    Projections,
-    Step,
-    TorchGenerator,
-    attention,
-    causal_mask,
-    head_columns,
-    parameter_count,
-    project,
-    shape_trace,
-)
+from attention_core import TOKENS, Step, head_columns
+from figures.layers import NUMBERED, PRESETS, Proof, Sizes, proof_of
 from figures.shared.figure import Figure
 from figures.shared.format import fixed, listed, many, product, symbols
-from figures.shared.panels import Drawing, Grid, Table, mini
+from figures.shared.panels import Drawing, Grid, Table
 from figures.shared.readouts import Readout
 from figures.shared.state import Cell, Choice, FigureState, Unusable, Whole
+from figures.stripes import each_head, one_product
 
-ROWS = 4  # heads drawn one below the other; of more, the first, the last and one between
-STRIPES = 64  # stripes drawn in one matrix; of more, only the chosen one is told apart
-
-
-class Sizes(NamedTuple):
-    """One layer: batch, tokens, widths, heads, and the class that it is an instance of."""
-
-    b: int
-    n: int
-    d_in: int
-    d_out: int
-    num_heads: int
-    kind: str = "split"
-
-    @property
-    def head_dim(self) -> int:
-        """Width of one head: in the book's wrapper d_out itself, otherwise its share of d_out."""
-        return self.d_out if self.kind == "wrapper" else self.d_out // self.num_heads
-
-    @property
-    def width(self) -> int:
-        """Width of all heads side by side."""
-        return self.head_dim * self.num_heads
-
-    @property
-    def divisors(self) -> list[int]:
-        """The numbers of heads that d_out can be cut into."""
-        return [heads for heads in range(1, self.d_out + 1) if self.d_out % heads == 0]
-
-    @property
-    def trace(self) -> list[Step]:
-        """The lines of a forward pass, with shapes."""
-        split = self.kind == "split"
-        width = self.d_out if split else self.head_dim
-        return shape_trace(self.b, self.n, self.d_in, width, self.num_heads, "split" if split else "wrapper")
-
-    @property
-    def parameters(self) -> int:
-        """Parameters of the class; of the two only the split class has an output projection."""
-        return parameter_count(self.d_in, self.width, self.num_heads, "split", output_projection=self.kind == "split")
-
-    @property
-    def calls(self) -> int:
-        """How many products it takes where one would do."""
-        return 1 if self.kind == "split" else self.num_heads
-
-
-PRESETS = {
-    "toy": Sizes(2, 6, 3, 2, 2),
-    "small": Sizes(1, 6, 6, 8, 4),
-    "gpt2": Sizes(1, 1024, 768, 768, 12),
-    "gpt2-xl": Sizes(1, 1024, 1600, 1600, 25),
-}
-NUMBERED = ("toy", "small")
 WIDEST = max(sizes.d_out for sizes in PRESETS.values())
 
 # The axes of each line of the trace, and what to see there.
@@ -159,7 +94,9 @@ class State(FigureState):
         if key == "heads":
             d_out = PRESETS[before["preset"]].d_out
             if value < 1 or d_out % value:
-                raise Unusable(f"{d_out} / {value} leaves {d_out % value}" if value > 0 else f"{d_out} in {value} heads")
+                raise Unusable(
+                    f"{d_out} / {value} leaves {d_out % value}" if value > 0 else f"{d_out} in {value} heads"
+                )
         if key in ("head", "line", "cell"):
             fitted = self.fit({**before, key: value}, set())[key]
             return fitted, moved or fitted != value
@@ -171,7 +108,9 @@ class State(FigureState):
 
     def offered(self, key: str) -> tuple[dict[int, str], int] | None:
         """Return what the list of heads offers, the divisors of d_out, and what is chosen."""
-        return ({count: f"{count:,}" for count in self.sizes.divisors}, self.sizes.num_heads) if key == "heads" else None
+        return (
+            ({count: f"{count:,}" for count in self.sizes.divisors}, self.sizes.num_heads) if key == "heads" else None
+        )
 
     def cell_sides(self) -> tuple[list[str], list[str]]:
         """Return the names along the sides of the product; none where no numbers are formed."""
@@ -184,56 +123,6 @@ class State(FigureState):
 def _sizes(values: dict[str, Any]) -> Sizes:
     own = PRESETS[values["preset"]]
     return own._replace(num_heads=values["heads"] or own.num_heads, kind=values["kind"])
-
-
-class Proof(NamedTuple):
-    """Numbers of a small layer: all heads from one matrix, and each head from its own."""
-
-    x: np.ndarray  # (n, d_in), the inputs of the first sequence
-    projections: Projections  # (d_in, width)
-    queries: np.ndarray  # (n, width), of the first sequence, as `weights` and `context`
-    weights: np.ndarray  # (H, n, n)
-    context: np.ndarray  # (n, width)
-    own_queries: list[np.ndarray]  # (n, head_dim), one for each head
-    max_difference: float
-
-
-def layer(preset: str, kind: str = "split", num_heads: int = 0) -> tuple[np.ndarray, Projections]:
-    """Return the embeddings, shape (b, n, d_in), and the weights of all heads, side by side, of a preset with numbers.
-
-    The toy is the book's: its six tokens twice, and what is drawn after seed 123. A wrapper draws head by head; at
-    matched width it has the numbers of the split class.
-    """
-    sizes = PRESETS[preset]
-    generator = TorchGenerator(123 if preset == "toy" else 0)
-    x = np.asarray(EMBEDDINGS) if preset == "toy" else generator.rand(sizes.n, sizes.d_in).astype(float)
-    drawn = [
-        [generator.linear(sizes.d_in, sizes.d_out).T.astype(float) for _ in Projections._fields]
-        for _ in range(num_heads if kind == "wrapper" else 1)
-    ]
-    return np.stack([x] * sizes.b), Projections(*(np.hstack(parts) for parts in zip(*drawn, strict=True)))
-
-
-def prove(x: np.ndarray, projections: Projections, num_heads: int) -> Proof:
-    """Run every head with small matrices of its own, and compare with one matrix that is sliced."""
-    whole = project(x, projections)
-    context, weights = attention(x, projections, num_heads, causal=True)
-    own_queries, differences = [], []
-    for head in range(num_heads):
-        columns = head_columns(head, num_heads, context.shape[-1])
-        small = Projections(*(matrix[:, columns] for matrix in projections))
-        alone = project(x, small)
-        own_context, _ = attention(x, small, causal=True)
-        own_queries.append(alone[0][0])
-        pairs = zip((*alone, own_context), (*whole, context), strict=True)
-        differences += [np.abs(own - sliced[..., columns]).max() for own, sliced in pairs]
-    return Proof(x[0], projections, whole[0][0], weights[0], context[0], own_queries, float(max(differences)))
-
-
-@cache
-def proof_of(preset: str, kind: str, num_heads: int) -> Proof:
-    """Return the proof for a preset with numbers, worked out once."""
-    return prove(*layer(preset, "wrapper" if kind == "wrapper" else "split", num_heads), num_heads)
 
 
 class Result(NamedTuple):
@@ -257,7 +146,7 @@ def compute(s: State) -> Result:
 def root(width: int) -> str:
     """Return a root and its value, as one word where it is whole."""
     value = math.sqrt(width)
-    return f"√{width:,} = {value:.0f}" if value.is_integer() else f"√{width:,} = {value:.3g}"
+    return f"√{width:,}\u00a0=\u00a0{value:.0f}" if value.is_integer() else f"√{width:,}\u00a0=\u00a0{value:.3g}"
 
 
 def shape(sizes: tuple[int, ...] | list[int]) -> str:
@@ -266,28 +155,31 @@ def shape(sizes: tuple[int, ...] | list[int]) -> str:
 
 
 def sentence(s: State, r: Result) -> str:
+    """Return what the layer is made of and what it divides by."""
     z = r.sizes
     heads, right, wrong = many(z.num_heads, "head"), root(z.head_dim), root(z.width)
     if s.kind == "wrapper":
         return (
-            f"The wrapper runs <b>{heads}</b>, each with matrices of its own that are <b>{z.head_dim:,}</b> wide: joined "
-            f"they are <b>{z.width:,}</b>. Each divides by <b>{right}</b>; there are <b>{z.parameters:,}</b> parameters."
+            f"A wrapper of <b>{heads}</b>, each <b>{z.head_dim:,}</b> wide, is <b>{z.width:,}</b> wide in all. "
+            f"Each divides by <b>{right}</b>; there are <b>{z.parameters:,}</b> parameters."
         )
     if s.kind == "matched":
         return (
-            f"Give each of <b>{heads}</b> its share, <b>{z.head_dim:,}</b>, and the wrapper is <b>{z.width:,}</b> wide as "
-            f"the split class is. Each divides by <b>{right}</b>; there are <b>{z.parameters:,}</b> parameters."
+            f"Give each of <b>{heads}</b> its share, <b>{z.head_dim:,}</b>, and the wrapper is <b>{z.width:,}</b> wide "
+            f"as the split class is. Each divides by <b>{right}</b>; there are <b>{z.parameters:,}</b> parameters."
         )
     if z.num_heads == 1:
-        return f"A single head owns all <b>{many(z.width, 'column')}</b>. Nothing is cut, and it divides by <b>{right}</b>."
+        columns = many(z.width, "column")
+        return f"A single head owns all <b>{columns}</b>. Nothing is cut, and it divides by <b>{right}</b>."
     blind = " Heads of width one cannot show that scaling matters." if z.head_dim == 1 else ""
     return (
-        f"<b>{many(z.width, 'column')}</b> make <b>{heads}</b> of <b>{z.head_dim:,}</b>. Each divides by the root of its "
-        f"own width, <b>{right}</b>, not of all {z.width:,}, <b>{wrong}</b>.{blind or ' Pick a stripe.'}"
+        f"<b>{many(z.width, 'column')}</b> make <b>{heads}</b> of <b>{z.head_dim:,}</b>. Each divides by the root of "
+        f"its own width, <b>{right}</b>, not of all {z.width:,}, <b>{wrong}</b>.{blind or ' Pick a stripe.'}"
     )
 
 
 def how(s: State, r: Result, i: int, j: int) -> str:
+    """Return how one number of the product is computed."""
     if r.proof is None:
         return "At this size no numbers are formed; shapes cost nothing."
     token, head = escape(s.cell_sides()[0][i]), j // r.sizes.head_dim + 1
@@ -314,126 +206,26 @@ def compared(s: State, r: Result) -> str:
     if r.proof is None:
         return "<b>The same cut at any size</b><br>The small presets compare each slice with a product of its own."
     columns = head_columns(s.head - 1, z.num_heads, z.width)
-    more = " …" if z.head_dim > 2 else ""
-    sliced, own = (listed(row[:2]) + more for row in (r.proof.queries[0, columns], r.proof.own_queries[s.head - 1][0]))
-    title = "One wide matrix" if s.kind != "split" else f"{z.num_heads} small matrices" if z.num_heads > 1 else "Its own matrix"
+    first, more = (2, "") if z.head_dim <= 2 else (1, " …")
+    sliced, own = (
+        listed(row[:first]) + more for row in (r.proof.queries[0, columns], r.proof.own_queries[s.head - 1][0])
+    )
+    title = f"{z.num_heads} small matrices" if s.kind == "split" and z.num_heads > 1 else "One matrix"
     return (
         f"<b>{title} would give the same</b><br>first row of head {s.head}: <b>{sliced}</b> as a slice, <b>{own}</b> "
         f"on its own; difference <b>{fixed(r.proof.max_difference)}</b>"
     )
 
 
-# What it draws.
-
-
-BLOCK = '<i class="block"></i>'  # in the place of numbers that are not formed
-
-
-def sized(part: np.ndarray, hue: str, whole: np.ndarray, marked: np.ndarray | None = None) -> str:
-    """Draw the sizes of a part's numbers, on the scale of the whole, whatever their signs."""
-    return mini(np.abs(part), hue, np.abs(whole).max(), marked=marked)
-
-
-def at(matrix: np.ndarray, row: Any, column: Any) -> np.ndarray:
-    """Return which cells of a matrix are at a row, at a column, or at both."""
-    rows, columns = np.indices(matrix.shape)
-    return ((rows == row) | (row is None)) & ((columns == column) | (column is None))
-
-
-def size(rows: int, columns: int) -> str:
-    return f"{rows:,} × {columns:,}"
-
-
-def stripes(s: State, z: Sizes, matrix: np.ndarray | None, hue: str, marked: np.ndarray | None = None) -> str:
-    """Return a matrix cut into the stripes of its heads, to scale; a press on one shows its head."""
-    if z.num_heads > STRIPES:
-        left, width = (100 * share / z.num_heads for share in (s.head - 1, 1))
-        return f'<i class="block"></i><i class="frame" style="left:{left:.2f}%;width:max(2px,{width:.3f}%)"></i>'
-    parts = []
-    for head in range(z.num_heads):
-        columns = head_columns(head, z.num_heads, z.width)
-        drawn = BLOCK
-        if matrix is not None:
-            drawn = sized(matrix[:, columns], hue, matrix, None if marked is None else marked[:, columns])
-        named = f"<b>{head + 1}</b>" if z.num_heads <= 8 or head + 1 == s.head else ""
-        parts.append(f'<span class="stripe{" on" if head + 1 == s.head else ""}" data-set="head={head + 1}">{drawn}{named}</span>')
-    return "".join(parts)
-
-
-def one_product(s: State, r: Result) -> str:
-    """Draw X · W = Q, to scale, with the stripes of the heads in the same places of W and Q."""
-    z, proof = r.sizes, r.proof
-    tall = max(z.n, z.d_in)
-    wide = min(z.width, 4 * tall // 3)  # a wrapper's matrices may be very wide: these are drawn narrower
-    whole = "one matrix" if s.kind == "split" else f"{z.num_heads:,} matrices"
-    x, w, q = BLOCK, stripes(s, z, None, "query"), stripes(s, z, None, "query")
-    if proof:
-        i, j = (place - 1 for place in s.cell)
-        x = sized(proof.x, "muted", proof.x, at(proof.x, i, None))
-        matrix = proof.projections.query
-        w, q = stripes(s, z, matrix, "query", at(matrix, None, j)), stripes(s, z, proof.queries, "query", at(proof.queries, i, j))
-    blocks = "".join(
-        f'<div><p class="name"><b{" class=q" if hue == "query" else ""}>{symbols(name)}</b> <span>{note}</span></p>'
-        f'<div class="matrix" style="--rows:{rows};--columns:{columns};--hue:var(--{hue})">{drawn}</div></div>'
-        f"<span class=sign>{sign}</span>"
-        for name, note, rows, columns, hue, drawn, sign in (
-            ("X", size(z.n, z.d_in), z.n, z.d_in, "muted", f'<span class="stripe">{x}</span>', "·"),
-            ("W_q", f"{size(z.d_in, z.width)}<em>, {whole}</em>", z.d_in, wide, "query", w, "="),
-            ("Q", f"{size(z.n, z.width)}<em>, {'one product' if z.calls == 1 else f'{z.calls:,} products'}</em>", z.n, wide, "query", q, ""),
-        )
-    )
-    apart = "" if s.kind == "split" else " apart"
-    label = f"X times W_q is Q, cut into {many(z.num_heads, 'stripe')}; head {s.head} is framed"
+def stage(s: State, r: Result) -> str:
+    """Draw the product, and say what is compared and what the current line does."""
     step = r.trace[s.line - 1]
     return (
-        f'<div class="product{apart}" role="img" aria-label="{escape(label)}" style="--tallest:{tall};'
-        f'--all:{z.d_in + 2 * wide};--heads:{min(z.num_heads, STRIPES)}">{blocks}</div>'
-        f'<p class="muted">{symbols("A stripe of Q depends on the same stripe of W_q only.")}</p>'
+        f"{one_product(s, r)}"
+        '<p class="muted says">A stripe of Q depends on the same stripe of W<sub>q</sub> only.</p>'
         f'<p class="compared">{compared(s, r)}</p>'
         f'<p class="step"><span class="muted">line {s.line} of {len(r.trace)}</span> <code>{escape(step.code)}</code> '
         f"<b>{shape(step.shape)}</b><br>{symbols(what_to_see(s, r))}</p>"
-    )
-
-
-def one_head(s: State, r: Result, head: int) -> str:
-    """Draw one head: its stripe of Q, its weights, its stripe of Z."""
-    z, proof = r.sizes, r.proof
-    columns = head_columns(head, z.num_heads, z.width)
-    q, w, c = BLOCK, '<i class="block causal"></i>', BLOCK
-    if proof:
-        q = sized(proof.queries[:, columns], "query", proof.queries)
-        w = mini(proof.weights[head], "weight", 1.0, hidden=~causal_mask(z.n))
-        c = sized(proof.context[:, columns], "value", proof.context)
-    chosen = head + 1 == s.head
-    share = min(z.head_dim / z.n, 0.5)
-    return (
-        f'<button type="button" class="head{" on" if chosen else ""}" data-set="head={head + 1}" '
-        f'aria-label="head {head + 1}" aria-pressed="{str(chosen).lower()}" style="--share:{share:.3f}">'
-        f'<span class="narrow" style="--hue:var(--query)">{q}</span><i>→</i><span class="square" '
-        f'style="--hue:var(--weight)">{w}</span><i>→</i><span class="narrow" style="--hue:var(--value)">{c}</span>'
-        f"<span><b>head {head + 1:,}</b><br>÷ √{z.head_dim:,}</span></button>"
-    )
-
-
-def each_head(s: State, r: Result) -> str:
-    """Draw the heads one below the other, and what they are joined to."""
-    z, proof = r.sizes, r.proof
-    shown = range(z.num_heads)
-    if z.num_heads > ROWS:
-        shown = sorted({0, s.head - 1 if 1 < s.head < z.num_heads else 1, z.num_heads - 1})
-    rows, before = [], -1
-    for head in shown:
-        if head - before > 1:
-            rows.append(f'<p class="more">⋮ {head - before - 1:,} more</p>')
-        rows.append(one_head(s, r, head))
-        before = head
-    tall, wide = max(z.n, z.d_in), min(z.width, 4 * max(z.n, z.d_in) // 3)
-    z_drawn = stripes(s, z, proof.context if proof else None, "value")
-    return (
-        '<div class="heads"><p class="cut">cut <i>→</i></p><div class="rows"><p class="three"><span class=q>its Q</span>'
-        f'<span class=weight>its weights</span><span class=v>its Z</span></p>{"".join(rows)}</div>'
-        f'<div class="joined"><p>join →</p><p class="name"><b class=v>Z</b> <span>{size(z.n, z.width)}</span></p><div class="matrix" '
-        f'style="--tallest:{tall};--rows:{z.n};--columns:{wide};--heads:{min(z.num_heads, STRIPES)};--hue:var(--value)">{z_drawn}</div></div></div>'
     )
 
 
@@ -444,12 +236,15 @@ QUERIES = Grid(
 
 
 def numbers(s: State, r: Result) -> str:
+    """Return the product with its numbers, each of which can be selected."""
     return '<p class="muted">No numbers are formed at this size.</p>' if r.proof is None else QUERIES.render(s, r)
 
 
 def all_lines(s: State, r: Result) -> str:
+    """Return all lines of the trace with their shapes."""
     items = "".join(
-        f"<li{' aria-current=step' if i == s.line else ''}><code>{escape(step.code)}</code> <span>{shape(step.shape)}</span></li>"
+        f"<li{' aria-current=step' if i == s.line else ''}><code>{escape(step.code)}</code> "
+        f"<span>{shape(step.shape)}</span></li>"
         for i, step in enumerate(r.trace, 1)
     )
     return f'<ol class="trace">{items}</ol>'
@@ -460,13 +255,15 @@ def traps(s: State, r: Result) -> str:
     one, each = r.sizes._replace(kind="split"), r.sizes._replace(kind="wrapper")
     extra = one.parameters - one._replace(kind="matched").parameters
     items = [
-        f"<b>d_out has two meanings.</b> In the split class it is the width of all heads. In the wrapper it is the width of "
-        f"each: {one.d_out:,} there gives {one.num_heads:,} × {one.d_out:,} = {each.width:,} columns and {each.parameters:,} "
-        f"parameters; to match the split class it must be {one.head_dim:,}. The book’s exercise 3.2 turns on this.",
-        f"<b>The divisor is read after the cut</b>: {root(one.head_dim)}, from the width of one head, and not {root(one.width)}.",
-        f"<b>3H products against 3 is not the only difference.</b> The split class also has an output projection, one more "
-        f"product and {extra:,} parameters; and where the wrapper multiplies {2 * one.num_heads:,} times to attend, it makes 2 "
-        "batched calls.",
+        f"<b>d_out has two meanings.</b> In the split class it is the width of all heads. In the wrapper it is the width "
+        f"of each: {one.d_out:,} there gives {one.num_heads:,} × {one.d_out:,} = {each.width:,} columns and "
+        f"{each.parameters:,} parameters; to match the split class it must be {one.head_dim:,}. The book’s exercise 3.2 "
+        "turns on this.",
+        f"<b>The divisor is read after the cut</b>: {root(one.head_dim)}, from the width of one head, and not "
+        f"{root(one.width)}.",
+        f"<b>3H products against 3 is not the only difference.</b> The split class also has an output projection, one "
+        f"more product and {extra:,} parameters; and where the wrapper multiplies {2 * one.num_heads:,} times to attend, "
+        "it makes 2 batched calls.",
     ]
     if one.head_dim == 1:
         items.append("<b>This case is degenerate</b>: head_dim is 1, so the divisor is 1 and scaling cannot be seen.")
@@ -478,6 +275,7 @@ def _lowered(html: str) -> str:
 
 
 def tables(s: State, r: Result) -> list[Table]:
+    """Return the numbers behind the drawing."""
     if r.proof is None:
         return []
     p, z = r.proof, r.sizes
@@ -496,8 +294,7 @@ def code(s: State, r: Result) -> str:
     """Return the lines that compute this layer."""
     z = r.sizes
     split = s.kind == "split"
-    traced = f"{z.b}, {z.n}, {z.d_in}, {z.d_out if split else z.head_dim}, {z.num_heads}, {'split' if split else 'wrapper'!r}"
-    counted = f'{z.d_in}, {z.width}, {z.num_heads}, "split", output_projection={split}'
+    given = f"{z.d_in}, {z.given}, {z.num_heads}, {'split' if split else 'wrapper'!r}"
     lines = [
         "import numpy as np",
         "from attention_core import *",
@@ -505,8 +302,8 @@ def code(s: State, r: Result) -> str:
         f"head_dim = {f'{z.d_out}' if s.kind == 'wrapper' else f'{z.d_out} // {z.num_heads}'}",
         f"output_width = {z.num_heads} * head_dim",
         "divisor, divisor_wrong = np.sqrt(head_dim), np.sqrt(output_width)",
-        f"shape = shape_trace({traced})[{s.line - 1}].shape",
-        f"parameters = parameter_count({counted})",
+        f"shape = shape_trace({z.b}, {z.n}, {given})[{s.line - 1}].shape",
+        f"parameters = parameter_count({given}, output_projection={split})",
     ]
     if r.proof:
         x = "EMBEDDINGS" if s.preset == "toy" else f"generator.rand({z.n}, {z.d_in})"
@@ -530,7 +327,7 @@ def code(s: State, r: Result) -> str:
 
 
 PANELS = [
-    Drawing("", one_product, tables=tables),
+    Drawing("", stage, tables=tables),
     Drawing("", each_head, area="side"),
     Drawing("All lines of the forward pass", all_lines, area="numbers"),
     Drawing("What is easily mistaken", traps, area="numbers"),
