@@ -255,15 +255,15 @@ def traps(s: State, r: Result) -> str:
     one, each = r.sizes._replace(kind="split"), r.sizes._replace(kind="wrapper")
     extra = one.parameters - one._replace(kind="matched").parameters
     items = [
-        f"<b>d_out has two meanings.</b> In the split class it is the width of all heads. In the wrapper it is the width "
-        f"of each: {one.d_out:,} there gives {one.num_heads:,} × {one.d_out:,} = {each.width:,} columns and "
-        f"{each.parameters:,} parameters; to match the split class it must be {one.head_dim:,}. The book’s exercise 3.2 "
-        "turns on this.",
+        f"<b>d_out has two meanings.</b> In the split class it is the width of all heads. In the wrapper it is the "
+        f"width of each: {one.d_out:,} there gives {one.num_heads:,} × {one.d_out:,} = {each.width:,} columns and "
+        f"{each.parameters:,} parameters; to match the split class it must be {one.head_dim:,}. "
+        "The book’s exercise 3.2 turns on this.",
         f"<b>The divisor is read after the cut</b>: {root(one.head_dim)}, from the width of one head, and not "
         f"{root(one.width)}.",
         f"<b>3H products against 3 is not the only difference.</b> The split class also has an output projection, one "
-        f"more product and {extra:,} parameters; and where the wrapper multiplies {2 * one.num_heads:,} times to attend, "
-        "it makes 2 batched calls.",
+        f"more product and {extra:,} parameters; and where the wrapper multiplies {2 * one.num_heads:,} times to "
+        "attend, it makes 2 batched calls.",
     ]
     if one.head_dim == 1:
         items.append("<b>This case is degenerate</b>: head_dim is 1, so the divisor is 1 and scaling cannot be seen.")

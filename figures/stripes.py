@@ -58,7 +58,8 @@ def each_head(s: Any, r: Any) -> str:
     )
     return (
         '<div class="heads"><p class="cut">cut <i>→</i></p><div class="rows"><p class="three">'
-        f"<span class=q>its Q</span><span class=weight>its weights</span><span class=v>its Z</span></p>{''.join(rows)}</div>"
+        "<span class=q>its Q</span><span class=weight>its weights</span><span class=v>its Z</span></p>"
+        f"{''.join(rows)}</div>"
         f'<div class="joined" style="--tallest:{max(z.n, z.d_in)};--heads:{min(z.num_heads, STRIPES)}"><p>join →</p>'
         f"{joined}</div></div>"
     )
