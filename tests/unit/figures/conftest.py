@@ -34,8 +34,7 @@ def read():
     """Put a figure into a state (what is not named takes its default) and return its readouts."""
 
     def readouts(figure, **state):
-        defaults = {key: figure.state.param[key].default for key in figure.state_class.query_keys()}
-        figure.state.param.update(**{**defaults, **state})
+        figure.state.set(**{**figure.state.defaults(), **state})
         found = re.findall(r'data-readout="(\w+)" data-value="([^"]*)"', figure.static_html())
         assert len(found) == len(dict(found)), "a readout exists twice"
         return {name: json.loads(unescape(value), parse_constant=_refuse) for name, value in found}
