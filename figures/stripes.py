@@ -14,7 +14,7 @@ from figures.shared.panels import mini
 
 ROWS = 4  # heads drawn one below the other; of more, the first, the last and one between
 STRIPES = 64  # stripes drawn in one matrix; of more, only the chosen one is told apart
-BLOCK = '<i class="block"></i>'  # in the place of numbers that are not formed
+BLOCK = '<i class="stand-in"></i>'  # in the place of numbers that are not formed
 
 
 def one_product(s: Any, r: Any) -> str:
@@ -74,7 +74,7 @@ def _named(name: str, note: str, hue: str, rows: int, columns: int, drawn: int, 
     letter = {"query": "q", "value": "v"}.get(hue, "")
     more = f"<em>, {note}</em>" if note else ""
     return (
-        f'<div><p class="name"><b class="{letter}">{symbols(name)}</b> <span>{rows:,} × {columns:,}{more}</span></p>'
+        f'<div><p class="of"><b class="{letter}">{symbols(name)}</b> <span>{rows:,} × {columns:,}{more}</span></p>'
         f'<div class="matrix" style="--rows:{rows};--columns:{drawn};--hue:var(--{hue})">{content}</div></div>'
     )
 
@@ -83,7 +83,7 @@ def _stripes(s: Any, z: Sizes, matrix: np.ndarray | None, hue: str, marked: np.n
     """Cut a matrix into the stripes of its heads; a press on one shows its head."""
     if z.num_heads > STRIPES:
         left, width = (100 * share / z.num_heads for share in (s.head - 1, 1))
-        return f'{BLOCK}<i class="frame" style="left:{left:.2f}%;width:max(2px,{width:.3f}%)"></i>'
+        return f'{BLOCK}<i class="slice" style="left:{left:.2f}%;width:max(2px,{width:.3f}%)"></i>'
     parts = []
     for head in range(z.num_heads):
         columns, drawn = head_columns(head, z.num_heads, z.width), BLOCK
@@ -100,7 +100,7 @@ def _one_head(s: Any, r: Any, head: int) -> str:
     """Draw one head: its stripe of Q, its weights, its stripe of Z."""
     z, proof = r.sizes, r.proof
     columns = head_columns(head, z.num_heads, z.width)
-    query, weights, context = BLOCK, '<i class="block causal"></i>', BLOCK
+    query, weights, context = BLOCK, '<i class="stand-in causal"></i>', BLOCK
     if proof:
         query = _sized(proof.queries[:, columns], "query", proof.queries)
         weights = mini(proof.weights[head], "weight", 1.0, hidden=~causal_mask(z.n))

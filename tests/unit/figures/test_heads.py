@@ -377,7 +377,7 @@ def test_each_line_says_one_thing_that_fits(figure, read):
     for state in STATES:
         for line in range(1, len(LINES[state["kind"]]) + 1):
             read(figure, **state, line=line)
-            step = said(figure._parts[0][1].object.split('<p class="step">')[1])
+            step = said(figure._parts[0][1].object.split('<p class="line-of-trace">')[1])
             assert step.startswith(f"line {line} of {len(LINES[state['kind']])} ")
             assert len(step) < 190
             assert "{" not in step.replace("d_out ** 0.5", "")
@@ -443,7 +443,7 @@ def test_large_matrices_are_cut_into_blocks(figure, read, heads):
     product = figure._parts[0][1].object
     cut = heads if heads <= STRIPES else 0
     assert product.count('data-set="head=') == 2 * cut
-    assert product.count('class="frame"') == (0 if cut else 2)
+    assert product.count('class="slice"') == (0 if cut else 2)
     assert "mini" not in product
 
 
