@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable
 from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 import panel as pn
-import param
 
 from attention_core import (
     EMBEDDINGS,
@@ -22,49 +21,46 @@ from attention_core import (
     scores,
     softmax,
 )
-from figures.shared.card import Card, Table, html, panel, scale
-from figures.shared.controls import number, segmented
-from figures.shared.heatmap import Block, Cells, Heatmap, Strip
-from figures.shared.palette import diverging, sequential
-from figures.shared.readouts import Readout, entries, fixed, numbers, products, results
-from figures.shared.selection import row_and_column
-from figures.shared.state import FigureState
+from figures.shared.controls import radio
+from figures.shared.figure import Figure
+from figures.shared.format import fixed, percent, product, symbols
+from figures.shared.panels import Drawing, Grid, Table, mini
+from figures.shared.readouts import Readout
+from figures.shared.state import Cell, Choice, FigureState, Seed
 
+N = len(TOKENS)
 D_K = 2  # width of the projected modes; the one divisor rule for all modes is √2 or 1
+MODES = {"none": "No matrices", "tied": "Tied", "separate": "Separate"}
+SHOWN = {"scores": "Scores", "weights": "Weights"}
+RELATIONS = {"seed": "as drawn", "double": "W_k = 2 W_q", "identity": "X = I"}
+MODE_OF = {"double": "separate", "identity": "none"}  # the mode in which a relation means something
 
-# One colour scale for each quantity, whatever the state, so that two states compare.
-SCALES = {"X": (0.0, 1.0), "W": (0.0, 1.0), "QKV": (0.0, 2.0), "Ω": (0.0, 2.0), "A": (0.0, 0.35)}
-DIFFERENCES = {"scores": 0.4, "weights": 0.12}
+# One scale for each quantity, whatever the state, so that two states compare.
+SCALES = {"scores": 2.0, "weights": 0.3}
+GAPS = {"scores": 0.4, "weights": 0.12}
+HUES = {"scores": "score", "weights": "weight"}
 
 
 class State(FigureState):
-    """What the reader can set; each parameter is a key of the query string."""
+    """What the reader can set."""
 
-    mode = param.Selector(default="none", objects=["none", "tied", "separate"])
-    divisor = param.Selector(default="sqrt", objects=["sqrt", "one"])
-    seed = param.Integer(default=123, bounds=(0, 2**32 - 1))
-    show = param.Selector(default="scores", objects=["scores", "weights"])
-    cell = param.NumericTuple(default=(2, 3), length=2)
-    relation = param.Selector(default="seed", objects=["seed", "double", "identity"])
+    mode = Choice("separate", MODES, label="Mode", place="drawn")
+    divisor = Choice("sqrt", {"sqrt": "√d_k", "one": "1"}, label="Divisor")
+    seed = Seed(123, label="Weight seed", resample="")
+    show = Choice("weights", SHOWN, label="Show", place="drawn")
+    cell = Cell((2, 3), TOKENS, TOKENS)
+    relation = Choice("seed", RELATIONS, label="Relation", kind="none", place="drawn")
 
-    # The mode in which each relation means something; the relation decides.
-    _MODES: Mapping[str, str] = {"double": "separate", "identity": "none"}
-
-    def bounds(self, key: str) -> tuple[float, float]:
-        """Return the bounds of a numeric parameter; a cell counts from 1."""
-        return (1, len(TOKENS)) if key == "cell" else super().bounds(key)
-
-    @param.depends("relation", watch=True)
-    def _relation_decides(self) -> None:
-        self.mode = self._MODES.get(self.relation, self.mode)
-
-    @param.depends("mode", watch=True)
-    def _mode_ends_relation(self) -> None:
-        if self._MODES.get(self.relation, self.mode) != self.mode:
-            self.relation = "seed"
+    @classmethod
+    def fit(cls, values: dict[str, Any], changed: set[str]) -> dict[str, Any]:
+        """Let a relation that was just set bring its mode, and another mode end the relation."""
+        mode = MODE_OF.get(values["relation"], values["mode"])
+        if mode == values["mode"]:
+            return values
+        return {**values, "mode": mode} if "relation" in changed else {**values, "relation": "seed"}
 
 
-class Result(NamedTuple):
+class Pass(NamedTuple):
     """Every matrix of one forward pass. Without projections q, k and v are the inputs themselves."""
 
     x: np.ndarray  # (n, d_in)
@@ -82,250 +78,283 @@ class Result(NamedTuple):
         """The divisor as it is written."""
         return "1" if self.divisor == 1 else f"√{D_K}"
 
+    @property
+    def denominators(self) -> np.ndarray:
+        """What softmax divides each row by, shape (n,)."""
+        return np.exp(self.omega / self.divisor).sum(axis=1)
 
-class Hows(NamedTuple):
-    """How each entry is computed, in numbers, ending in its value."""
+    def shown(self, show: str) -> np.ndarray:
+        """Return the scores or the weights."""
+        return self.omega if show == "scores" else self.weights
 
-    scores: list[list[str]]
-    weights: list[list[str]]
+    def gap(self, show: str) -> np.ndarray:
+        """Return each cell of the scores or of the weights minus its mirror cell."""
+        return self.shown(show) - self.shown(show).T
 
 
-def forward(state: State) -> Result:
-    """Run attention as the state says: six products at most, and one softmax."""
-    x = np.eye(len(TOKENS)) if state.relation == "identity" else np.asarray(EMBEDDINGS)
-    projections = None if state.mode == "none" else projections_of(state)
+def compute(s: State) -> dict[str, Pass]:
+    """Run attention in all three modes: six products at most, and one softmax, in each."""
+    return {mode: forward(s, mode) for mode in MODES}
+
+
+def forward(s: State, mode: str) -> Pass:
+    """Run attention in one mode; the relation means something in its own mode only."""
+    relation = s.relation if MODE_OF.get(s.relation) == mode else "seed"
+    x = np.eye(N) if relation == "identity" else EMBEDDINGS
+    projections = None if mode == "none" else matrices(s.seed, mode, relation)
     q, k, v = (x, x, x) if projections is None else project(x, projections)
     omega = scores(q, k)
-    divisor = math.sqrt(D_K) if state.divisor == "sqrt" else 1.0
+    divisor = math.sqrt(D_K) if s.divisor == "sqrt" else 1.0
     weights = softmax(omega / divisor)
-    return Result(x, projections, q, k, v, omega, divisor, weights, weights @ v)
+    return Pass(x, projections, q, k, v, omega, divisor, weights, weights @ v)
 
 
-def projections_of(state: State) -> Projections:
-    """Draw the three matrices as PyTorch would from the seed, then relate key to query as the state says."""
-    generator = TorchGenerator(state.seed)
-    d_in = np.shape(EMBEDDINGS)[1]
-    query, key, value = (generator.rand(d_in, D_K).astype(float) for _ in range(3))
-    if state.mode == "tied":
-        key = query
-    elif state.relation == "double":
-        key = 2 * query
-    return Projections(query, key, value)
+def matrices(seed: int, mode: str, relation: str) -> Projections:
+    """Draw three matrices as PyTorch would from the seed, then relate key to query."""
+    torch = TorchGenerator(seed)
+    query, key, value = (torch.rand(EMBEDDINGS.shape[1], D_K).astype(float) for _ in Projections._fields)
+    return Projections(query, query if mode == "tied" else 2 * query if relation == "double" else key, value)
 
 
 def nearest(z: np.ndarray, averaged: np.ndarray) -> list[str]:
     """Return, for each output, the token whose averaged vector is nearest to it (Euclidean)."""
     distances = np.linalg.norm(z[:, None, :] - averaged[None, :, :], axis=-1)
-    return [TOKENS[int(i)] for i in distances.argmin(axis=1)]
+    return [TOKENS[i] for i in distances.argmin(axis=1).tolist()]
 
 
-class Asymmetry(Card):
-    """Scores, weights and their mirror images, with and without projections."""
+def token(i: int) -> str:
+    """Return a token as HTML."""
+    return escape(TOKENS[i])
 
-    number = 1
-    heading = "Scores are symmetric until two matrices break it; the weights are lopsided all along"
-    prompt = "Change the mode, then compare a cell with its mirror image across the diagonal."
-    state_class = State
-    view_keys = ("cell", "show")
-    scenes: Mapping[str, Mapping[str, Any]] = {
-        "Where the last post ended": {"divisor": "one", "show": "weights"},
-        "Symmetric scores, lopsided weights": {"show": "weights"},
-        "Tied": {"mode": "tied"},
-        "Separate": {"mode": "separate"},
-        "W_k = 2 W_q": {"mode": "separate", "relation": "double"},
-        "Orthonormal inputs": {"relation": "identity", "show": "weights"},
-    }
 
-    def controls(self) -> list[Any]:
-        p = self.state.param
-        return [
-            segmented(p.mode, "Mode", {"No matrices": "none", "Tied": "tied", "Separate": "separate"}),
-            segmented(p.divisor, "Divisor", {"√d_k": "sqrt", "1": "one"}),
-            segmented(p.show, "Show", {"Scores": "scores", "Weights": "weights"}),
-            row_and_column(self.state, TOKENS, TOKENS),
-            number(p.seed, "Weight seed"),
-        ]
-
-    def panels(self) -> list[Any]:
-        inks = {
-            "Q": "var(--page-query, #0072B2)",
-            "K": "var(--page-key, #B84F00)",
-            "V": "var(--page-value, #00795a)",
-        }
-        inks |= {"W_q": inks["Q"], "W_k": inks["K"], "W_v": inks["V"]}
-        columns = [["X"], ["W_q", "W_k", "W_v"], ["Q", "K", "V"], ["Ω", "A"], ["Z"]]
-        self._strip_plot = Strip(
-            columns, "The matrices from the inputs X to the context vectors Z, in colour", 1.06, inks
-        )
-        self._map = Heatmap(
-            TOKENS, TOKENS, "The selected matrix, 6 by 6; the same numbers stand in the data", self._select
-        )
-        self._difference = Heatmap(TOKENS, TOKENS, "The selected matrix minus its transpose, 6 by 6", self._select)
-        self._pipeline_caption, self._map_caption, self._difference_caption = html(""), html(""), html("")
-        return [
-            panel(self._map.pane, self._map_caption),
-            panel(self._difference.pane, self._difference_caption),
-            panel(self._strip_plot.pane, self._pipeline_caption),
-        ]
-
-    def compute(self) -> None:
-        self.result = forward(self.state)
-        self._explained: Hows | None = None
-
-    @property
-    def _hows(self) -> Hows:
-        """How the entries of the result are computed: worked out when it is wanted, after the readouts."""
-        self._explained = self._explained or explain(self.result)
-        return self._explained
-
-    def readouts(self) -> list[Readout]:
-        r = self.result
-        i, j = self._cell
-        averaged = r.v
-        before, after = mean_pairwise_distance(averaged), mean_pairwise_distance(r.z)
-        denominators = np.exp(r.omega / r.divisor).sum(axis=1)
-        sums = r.omega.sum(axis=1)
-        closest = nearest(r.z, averaged)
-        score_pair, pair = [r.omega[i, j], r.omega[j, i]], [r.weights[i, j], r.weights[j, i]]
-        there = f"{TOKENS[i]} ⇄ {TOKENS[j]}"
-        what = "inputs" if r.projections is None else "values"
-        return [
-            Readout("score_error", "Score error", asymmetry(r.omega), fixed(asymmetry(r.omega)), "max |Ω − Ωᵀ|"),
-            Readout("weight_error", "Weight error", asymmetry(r.weights), fixed(asymmetry(r.weights)), "max |A − Aᵀ|"),
-            Readout("score_pair", "Scores, cell · mirror", score_pair, " · ".join(map(fixed, score_pair)), there),
-            Readout("pair", "Weights, cell · mirror", pair, " · ".join(map(fixed, pair)), there),
-            Readout("input_spread", f"Mean distance, {what}", before, fixed(before), wide=True),
-            Readout("output_spread", "Mean distance, outputs", after, fixed(after), wide=True),
-            Readout("spread_ratio", "Distance kept", after / before, f"{100 * after / before:.1f} %", wide=True),
-            Readout("row_sums", "Row sums of Ω", sums, numbers(sums), wide=True),
-            Readout("softmax_denominators", "Softmax denominators", denominators, numbers(denominators), wide=True),
-            Readout("context_journey", "Context of journey", r.z[1], numbers(r.z[1]), wide=True),
-            Readout("nearest", "Nearest to each output", closest, "  ".join(closest), wide=True),
-        ]  # fmt: skip
-
-    def summary(self) -> str:
-        r = self.result
-        error, weight_error = asymmetry(r.omega), asymmetry(r.weights)
-        scored = "are exactly symmetric" if error == 0 else f"differ from their mirror image by up to {fixed(error)}"
-        if weight_error == 0:
-            weighed = "so are the weights"
-        else:
-            i, j = divmod(int(np.abs(r.weights - r.weights.T).argmax()), len(TOKENS))
-            joint = "the weights are not: they differ" if error == 0 else "the weights differ"
-            weighed = f"{joint} by up to {fixed(weight_error)}, at {TOKENS[i]} and {TOKENS[j]}"
-        return f"{self._said()}, divided by {self.result.root}: the scores {scored}; {weighed}."
-
-    def _said(self) -> str:
-        if self.state.relation == "identity":
-            return "Orthonormal inputs and no matrices"
-        if self.state.relation == "double":
-            return "A key matrix twice the query matrix"
-        return {
-            "none": "No matrices",
-            "tied": "One matrix in both roles",
-            "separate": "Two separate matrices",
-        }[self.state.mode]
-
-    def explanation(self) -> str:
-        i, j = self._cell
-        q, k = ("x", "x") if self.result.projections is None else ("q", "k")
+def sentence(s: State, r: dict[str, Pass]) -> str:
+    chosen = r[s.mode]
+    score_error, weight_error = asymmetry(chosen.omega), asymmetry(chosen.weights)
+    made = {
+        "none": "<b>no matrices</b>",
+        "tied": "<b>one matrix in both roles</b>",
+        "separate": "<b>two separate matrices</b>",
+        "double": "a key matrix <b>twice the query matrix</b>",
+        "identity": "<b>orthonormal inputs</b> and no matrices",
+    }[s.mode if s.relation == "seed" else s.relation]
+    undivided = ", undivided," if s.divisor == "one" else ""
+    i, j = np.unravel_index(np.abs(chosen.gap("weights")).argmax(), (N, N))
+    most = f"by up to <b>{fixed(weight_error)}</b>, at {token(i)} and {token(j)}"
+    if score_error:
         return (
-            f'<div class="how"><b class="q">{q}({escape(TOKENS[i])})</b> · <b class="k">{k}({escape(TOKENS[j])})</b> '
-            f"= {self._hows.scores[i][j]}<br>weight = {self._hows.weights[i][j]}</div>"
+            f"With {made}{undivided} the scores differ from their mirror image by up to <b>{fixed(score_error)}</b>, and "
+            f"the weights {most}."
         )
+    if weight_error:
+        return f"With {made}{undivided} the scores are exactly symmetric. The weights differ from their mirror image {most}."
+    return f"With {made}{undivided} the scores are exactly symmetric, and so are the weights."
 
-    def tables(self) -> list[Table]:
-        r = self.result
-        dimensions = [str(d + 1) for d in range(r.x.shape[1])]
-        return [
-            Table("Scores Ω", TOKENS, TOKENS, r.omega),
-            Table("Weights A", TOKENS, TOKENS, r.weights),
-            Table("Context vectors Z", TOKENS, dimensions[: r.z.shape[1]], r.z),
-        ]
 
-    def draw(self) -> None:
-        r = self.result
-        i, j = self._cell
-        weights = self.state.show == "weights"
-        name, matrix, limits = ("A", r.weights, SCALES["A"]) if weights else ("Ω", r.omega, SCALES["Ω"])
-        gap = matrix - matrix.T
-        limit = DIFFERENCES[self.state.show]
-        made = self._hows.weights if weights else self._hows.scores
-        apart = [
-            [f"{one} − {other}" for one, other in zip(*rows, strict=True)]
-            for rows in zip(entries(matrix), entries(matrix.T), strict=True)
-        ]
-        hows, apart_hows = _named(name, made), _named(f"{name} − {name}ᵀ", results(apart, gap))
-        self._map.draw(Cells(matrix, sequential(matrix, *limits), hows), (i, j), mirror=True)
-        self._difference.draw(Cells(gap, diverging(gap, limit), apart_hows), (i, j), mirror=True)
-        self._draw_pipeline()
-        title = "Weights A" if weights else "Raw scores Ω"
-        low, high = limits
-        self._map_caption.object = (
-            f'<div class="caption"><b>{title}</b>, 6 × 6: rows are queries, columns keys'
-            f"{scale('', sequential(np.linspace(low, high, 9), low, high), f'{low:g}', f'{high:g}')}</div>"
-            + self.explanation()
+def how(s: State, r: dict[str, Pass], i: int, j: int) -> str:
+    p = r[s.mode]
+    query, key = f'<b class="q">{token(i)}</b>', f'<b class="k">{token(j) if i != j else "itself"}</b>'
+    sum_of = f"{product(p.q[i], p.k[j])} = {fixed(p.omega[i, j])}"
+    weight = f"exp({fixed(p.omega[i, j])} / {p.root}) / {fixed(p.denominators[i])} = {fixed(p.weights[i, j])}"
+    here, there = (fixed(p.shown(s.show)[place]) for place in ((i, j), (j, i)))
+    looks = "scores" if s.show == "scores" else "looks at"
+    back = ", its own mirror" if i == j else f", gets <b>{there}</b> back"
+    mirror = "" if i == j else f"; its mirror {fixed(p.omega[j, i])}"
+    return (
+        f"<p>{query} {looks} {key} with <b>{here}</b>{back}.</p> "
+        f'<p class="muted">score {sum_of}{mirror}.</p> <p class="muted">weight {weight}.</p>'
+    )
+
+
+def mirrors(s: State, r: dict[str, Pass]) -> str:
+    """Return the six differences as small multiples, whose columns and rows are radio buttons."""
+    notes = {"none": "Q = K = X", "tied": "W_k = W_q", "separate": "W_k ≠ W_q"}
+    if s.relation in MODE_OF:
+        notes[MODE_OF[s.relation]] = RELATIONS[s.relation]
+    modes, shows = (
+        "".join(
+            radio(key, v, t, v == getattr(s, key), f"<small>{symbols(notes[v])}</small>") for v, t in options.items()
         )
-        self._difference_caption.object = (
-            f'<div class="caption"><b>{name} − {name}ᵀ</b>, 6 × 6: what the mirror image does not share'
-            f"{scale('', diverging(np.linspace(-limit, limit, 9), limit), f'−{limit:g}', f'{limit:g}')}</div>"
-        )
-        first, last = ["Ω = X Xᵀ"], "Z = A X"
-        if r.projections is not None:
-            first, last = ["Q = X W_q", "K = X W_k", "V = X W_v", "Ω = Q Kᵀ"], "Z = A V"
-        equations = ", ".join(
-            f'<span class="whole">{equation}</span>' for equation in (*first, f"A = softmax(Ω / {r.root})", last)
-        )
-        played = "the inputs play all three parts, " if r.projections is None else ""
-        self._pipeline_caption.object = f'<div class="caption"><b>From X to Z</b>: {played}{equations}</div>'
-
-    def _draw_pipeline(self) -> None:
-        r = self.result
-        i, j = self._cell
-        blocks = {"X": _block("X", r.x, SCALES["X"], entries(r.x))}
-        marked = [("Ω", i, j, 1, 1), ("A", i, j, 1, 1)]
-        if r.projections is not None:
-            for letter, weight, product in zip("qkv", r.projections, (r.q, r.k, r.v), strict=True):
-                blocks[f"W_{letter}"] = _block(f"W_{letter}", weight, SCALES["W"], entries(weight))
-                sums = results(products(r.x, weight), product)
-                blocks[letter.upper()] = _block(letter.upper(), product, SCALES["QKV"], sums)
-            marked += [("Q", i, 0, 1, D_K), ("K", j, 0, 1, D_K)]
-        else:
-            width = r.x.shape[1]
-            marked += [("X", i, 0, 1, width), ("X", j, 0, 1, width)]
-        averages = results(products(r.weights, r.v), r.z)
-        blocks |= {
-            "Ω": _block("Ω", r.omega, SCALES["Ω"], self._hows.scores),
-            "A": _block("A", r.weights, SCALES["A"], self._hows.weights),
-            "Z": _block("Z", r.z, SCALES["X"] if r.projections is None else SCALES["QKV"], averages),
-        }
-        self._strip_plot.draw(blocks, marked)
+        for key, options, notes in (("mode", MODES, notes), ("show", SHOWN, {"scores": "Ω", "weights": "A"}))
+    )
+    pictures = "".join(
+        f'<span class="pick" data-set="mode={mode}&show={show}" style="--row:{row};--column:{column}"'
+        f"{' aria-current=true' if (mode, show) == (s.mode, s.show) else ''}>"
+        f"{mini(r[mode].gap(show), HUES[show], GAPS[show], diagonal=True)}"
+        f'<span class="unseen">{SHOWN[show]}, {MODES[mode]}: </span>{gap_text(asymmetry(r[mode].shown(show)))}</span> '
+        for row, show in enumerate(SHOWN)
+        for column, mode in enumerate(MODES)
+    )
+    return (
+        '<p class="caption"><b>Each cell minus its mirror cell</b> <span><b class="score">blue</b> or '
+        '<b class="weight">plum</b> is more, <b class="less">ochre</b> less, blank equal</span></p>'
+        f'<div class="mirrors"><div class="modes" role="radiogroup" aria-label="Mode">{modes}</div>'
+        f'<div class="shows" role="radiogroup" aria-label="Show">{shows}</div>{pictures}</div>'
+    )
 
 
-def explain(r: Result) -> Hows:
-    """Return how each score and each weight is computed, in numbers."""
-    totals = np.exp(r.omega / r.divisor).sum(axis=1)
-    quotients = [
-        [f"exp({fixed(float(score))} / {r.root}) / {fixed(float(total))}" for score in row]
-        for row, total in zip(r.omega, totals, strict=True)
-    ]
-    return Hows(results(products(r.q, r.k.T), r.omega), results(quotients, r.weights))
+def gap_text(error: float) -> str:
+    """Return how far a matrix is from its mirror image, as HTML."""
+    return f"<b>mirror gap up to {fixed(error)}</b>" if error else "<span>mirror gap 0: symmetric</span>"
 
 
-def _named(name: str, texts: list[list[str]]) -> list[str]:
+def mirror_data(s: State, r: dict[str, Pass]) -> list[Table]:
+    above = np.triu_indices(N, 1)
+    rows = [f"{TOKENS[i]}, {TOKENS[j]}" for i, j in zip(*above, strict=True)]
+    values = np.column_stack([r[mode].gap(show)[above] for show in SHOWN for mode in MODES])
     return [
-        f"{name}[{TOKENS[i]}, {TOKENS[j]}] = {text}" for i, row in enumerate(texts) for j, text in enumerate(row)
-    ]  # fmt: skip
+        Table("Cell minus mirror cell", rows, [f"{a}, {b}" for a in SHOWN.values() for b in MODES.values()], values)
+    ]
 
 
-def _block(name: str, matrix: np.ndarray, limits: tuple[float, float], texts: list[list[str]]) -> Block:
-    hows = [f"{name}[{i}, {j}] = {text}" for i, row in enumerate(texts, 1) for j, text in enumerate(row, 1)]
-    return Block(name, (matrix.shape[0], matrix.shape[1]), sequential(matrix, *limits), hows)
+def stages(s: State, r: dict[str, Pass]) -> list[dict[str, tuple[np.ndarray, str, float]]]:
+    """Return the matrices from X to Z, step by step: each with its hue and its scale."""
+    p = r[s.mode]
+    first: list[dict[str, tuple[np.ndarray, str, float]]] = [{"X": (p.x, "muted", 1.0)}]
+    if p.projections:
+        hues = ("query", "key", "value")
+        first.append({f"W_{hue[0]}": (m, hue, 1.0) for hue, m in zip(hues, p.projections, strict=True)})
+        first.append({hue[0].upper(): (m, hue, 2.0) for hue, m in zip(hues, (p.q, p.k, p.v), strict=True)})
+    last = ("Z", (p.z, "value" if p.projections else "muted", 2.0 if p.projections else 1.0))
+    return [
+        *first,
+        {"Ω": (p.omega, "score", SCALES["scores"])},
+        {"A": (p.weights, "weight", SCALES["weights"])},
+        dict([last]),
+    ]
 
 
-def app() -> Asymmetry:
+def pipeline(s: State, r: dict[str, Pass]) -> str:
+    """Return the way from the inputs to the context vectors as small grids with their shapes."""
+    blocks = (
+        "".join(
+            f"<span><b>{symbols(name)}</b> <small>{matrix.shape[0]} × {matrix.shape[1]}</small>{mini(matrix, hue, scale)}"
+            "</span> "
+            for name, (matrix, hue, scale) in stage.items()
+        )
+        for stage in stages(s, r)
+    )
+    return f'<div class="pipeline">{"<i aria-hidden=true>→</i>".join(blocks)}</div>'
+
+
+def equations(s: State, r: dict[str, Pass]) -> str:
+    weights = f"A = softmax(Ω / {r[s.mode].root})"
+    return (
+        f"Ω = X Xᵀ, {weights}, Z = A X"
+        if s.mode == "none"
+        else f"Q = X W_q, K = X W_k, V = X W_v, Ω = Q Kᵀ, {weights}, Z = A V"
+    )
+
+
+def pipeline_data(s: State, r: dict[str, Pass]) -> list[Table]:
+    drawn = "Ω" if s.show == "scores" else "A"  # has a table of its own
+    named = {name: matrix for stage in stages(s, r) for name, (matrix, *_) in stage.items() if name != drawn}
+    return [
+        Table(
+            name,
+            TOKENS if len(matrix) == N else [str(i + 1) for i in range(len(matrix))],
+            TOKENS if name in "ΩA" else [str(j + 1) for j in range(matrix.shape[1])],
+            matrix,
+        )
+        for name, matrix in named.items()
+    ]
+
+
+def code(s: State, r: dict[str, Pass]) -> str:
+    """Return the lines that compute the chosen mode."""
+    i, j = (place - 1 for place in s.cell)
+    related = "w_k = w_q\n" if s.mode == "tied" else "w_k = 2 * w_q\n" if s.relation == "double" else ""
+    projected = f"""x = EMBEDDINGS
+torch = TorchGenerator({s.seed})
+w_q, w_k, w_v = (torch.rand(3, 2).astype(float) for _ in range(3))
+{related}q, k, v = project(x, Projections(w_q, w_k, w_v))"""
+    x = "np.eye(6)" if s.relation == "identity" else "EMBEDDINGS"
+    return f"""import numpy as np
+from attention_core import *
+
+{f"q = k = v = x = {x}" if s.mode == "none" else projected}
+omega = scores(q, k)
+weights = softmax(omega / {"np.sqrt(2)" if s.divisor == "sqrt" else "1"})
+score_error, weight_error = asymmetry(omega), asymmetry(weights)
+score_pair = [omega[{i}, {j}], omega[{j}, {i}]]
+pair = [weights[{i}, {j}], weights[{j}, {i}]]
+context_journey = weights[1] @ v
+spread_ratio = mean_pairwise_distance(weights @ v) / mean_pairwise_distance(v)
+"""
+
+
+def chosen(value: Callable[[Pass], Any]) -> Callable[[State, dict[str, Pass]], Any]:
+    """Return a function of state and result that looks at the chosen mode."""
+    return lambda s, r: value(r[s.mode])
+
+
+def pair(show: str) -> Callable[[State, dict[str, Pass]], list[float]]:
+    """Return what reads the selected cell and its mirror cell."""
+    return lambda s, r: [r[s.mode].shown(show)[i - 1, j - 1] for i, j in (s.cell, s.cell[::-1])]
+
+
+def tokens(s: State, r: dict[str, Pass]) -> str:
+    return " ⇄ ".join(TOKENS[place - 1] for place in s.cell)
+
+
+def both(values: list[float]) -> str:
+    return " · ".join(map(fixed, values))
+
+
+def spread_kept(p: Pass) -> float:
+    return mean_pairwise_distance(p.z) / mean_pairwise_distance(p.v)
+
+
+PANELS = [
+    Drawing("", mirrors, tables=mirror_data),
+    Grid(
+        lambda s, r: f"{MODES[s.mode]}: {'weights A' if s.show == 'weights' else 'scores Ω'}",
+        lambda s, r: r[s.mode].shown(s.show),
+        rows=TOKENS,
+        columns=TOKENS,
+        hue=lambda s, r: HUES[s.show],
+        scale=lambda s, r: SCALES[s.show],
+        note="query ↓ key →",
+        mirror=True,
+        area="side",
+    ),
+    Drawing("From X to Z", pipeline, note=equations, tables=pipeline_data, area="numbers"),
+]
+
+READOUTS = [
+    Readout("score_error", "Score error", chosen(lambda p: asymmetry(p.omega)), None, "max |Ω − Ωᵀ|"),
+    Readout("weight_error", "Weight error", chosen(lambda p: asymmetry(p.weights)), None, "max |A − Aᵀ|"),
+    Readout("score_pair", "Scores, cell · mirror", pair("scores"), both, tokens),
+    Readout("pair", "Weights, cell · mirror", pair("weights"), both, tokens),
+    Readout(
+        "input_spread", "Mean distance, averaged vectors", chosen(lambda p: mean_pairwise_distance(p.v)), None,
+        lambda s, r: "the inputs X" if s.mode == "none" else "the values V",
+    ),
+    Readout("output_spread", "Mean distance, outputs", chosen(lambda p: mean_pairwise_distance(p.z)), None, "Z"),
+    Readout("spread_ratio", "Distance kept", chosen(spread_kept), percent),
+    Readout("row_sums", "Row sums of Ω", chosen(lambda p: p.omega.sum(axis=1))),
+    Readout("softmax_denominators", "Softmax denominators", chosen(lambda p: p.denominators)),
+    Readout("context_journey", "Context of journey", chosen(lambda p: p.z[1])),
+    Readout("nearest", "Nearest to each output", chosen(lambda p: nearest(p.z, p.v))),
+]  # fmt: skip
+
+SCENES = {
+    "No divisor": {"mode": "none", "divisor": "one"},
+    "Symmetric scores, lopsided weights": {"mode": "none"},
+    "Tied": {"mode": "tied"},
+    "Separate": {},
+    "W_k = 2 W_q": {"relation": "double", "show": "scores"},
+    "Orthonormal inputs": {"mode": "none", "relation": "identity"},
+}
+
+
+def app() -> Figure:
     """Return the figure."""
-    return Asymmetry()
+    return Figure(
+        State, compute, PANELS, READOUTS,
+        title="Lopsided scores take two different matrices; lopsided weights only a softmax",
+        sentence=sentence, how=how, scenes=SCENES, code=code, inputs=("divisor", "seed", "relation"),
+        layout='"main side" auto "main how" 1fr "primary primary" auto / 3fr 2fr', lines={"how": (4, 5)},
+    )  # fmt: skip
 
 
 if pn.state.served:

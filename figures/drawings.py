@@ -10,9 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from attention_core.book import EMBEDDINGS, TOKENS
-from attention_core.projections import mean_pairwise_distance
-from attention_core.softmax import softmax
+from attention_core import EMBEDDINGS, TOKENS, mean_pairwise_distance, softmax
 
 CHOSEN = TOKENS.index("journey")
 DIMENSIONS = ("first number", "second", "third")

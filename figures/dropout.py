@@ -39,7 +39,7 @@ WEIGHTS = mask_before_softmax(scores(_q, _k), VISIBLE, divisor=math.sqrt(_k.shap
 
 # The run is looked at after 1, 2, 3 … draws, then at even distances of the logarithm; at most so many draws lie
 # between two stops of the work.
-LOOKS = np.unique(np.geomspace(1, MANY, 160).round().astype(int))
+LOOKS = np.unique(np.geomspace(1, MANY, 64).round().astype(int))
 AT_ONCE = 100
 
 
@@ -205,7 +205,7 @@ def dead_data(s: State, r: Run) -> list[Table]:
 
 def band(s: State, r: Run) -> dict[str, Any]:
     """Return where theory puts the mean, two standard deviations either way."""
-    draws = np.geomspace(1, MANY, 61)
+    draws = np.geomspace(1, MANY, 25)
     return {"x": draws, "low": expected(s) - 2 * mean_sd(s, draws), "high": expected(s) + 2 * mean_sd(s, draws)}
 
 

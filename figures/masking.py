@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 import panel as pn
-import param
 
 from attention_core import (
     EMBEDDINGS,
@@ -23,16 +21,12 @@ from attention_core import (
     scores,
     softmax,
 )
-from figures.shared.card import Card, Table, html, scale
-from figures.shared.controls import number, segmented, slider
-from figures.shared.entry import Entry
-from figures.shared.heatmap import Cells, Heatmap
-from figures.shared.palette import MASKED, NEUTRAL, diverging, sequential
-from figures.shared.readouts import Readout, fixed, numbers, products, scientific
-from figures.shared.selection import row_and_column
-from figures.shared.state import FigureState
-from figures.shared.stepper import Stepper
-from figures.shared.styles import PANEL, PROSE
+from figures.shared.controls import render
+from figures.shared.figure import Figure
+from figures.shared.format import brief, fixed, percent, product, scientific
+from figures.shared.panels import Drawing, Grid, columns, mini
+from figures.shared.readouts import Readout
+from figures.shared.state import Cell, Choice, Decimal, FigureState, Numbers, Seed, Whole
 
 D_K = 2
 DIVISOR = math.sqrt(D_K)
@@ -42,80 +36,69 @@ ROUNDING = 1e-12  # a larger difference of the ends has another cause
 GAINS = [float(f"{10 ** (power / 20):.3g}") for power in range(-20, 61)]  # from 0.1 to 1000, evenly by logarithm
 FILLS = {"inf": -math.inf, "zero": 0.0, "large": -1e9}
 FILL_NAMES = {"inf": "−∞", "zero": "0", "large": "−1e9"}
+VISIBLE = causal_mask(N)
 
-# One colour scale for each quantity; a gain may leave it, and the cells then keep its end colours.
-SCORES, WEIGHTS, DIFFERENCE = (-0.5, 0.5), (0.0, 1.0), 0.8
-SEEN, BROKEN = "#f7f7f7", "#e5b454"
+# One colour scale for each quantity; a gain may leave it, and the cells then keep the full colour.
+SCALES = {"score": 0.5, "weight": 0.5}
 
-# What is on screen at each step: the kind of quantity, and how it came about.
-NAIVE = (
-    ("raw scores", "query times key, Ω = Q Kᵀ: nothing divided, nothing hidden."),
-    ("scaled scores", "Ω / √d_k, the future’s scores too."),
-    ("weights over all six", "softmax of whole rows: each sums to 1, the future included."),
-    ("weights, future zeroed", "times the keep mask: rows no longer sum to 1."),
-    ("weights", "divided by the row sum: each row sums to 1 again. This path ends here."),
-)
-EFFICIENT = (
-    ("raw scores", "query times key, Ω = Q Kᵀ: nothing divided, nothing hidden."),
-    ("raw scores, future filled", "hidden scores replaced by {fill}; the visible ones are still raw."),
-    ("scaled scores, future filled", "divided by √d_k after the fill."),
-    ("weights", "softmax: each row sums to 1 at once. This path ends here."),
-    ("weights", "unchanged: this path ended one step ago."),
-)
 
-VECTOR_TABLE = """
-table { border-collapse: collapse; width: 100%; font: 14px/1.3 var(--sans); color: var(--ink);
-  font-variant-numeric: tabular-nums; }
-th { font-weight: 400; font-size: 13px; color: var(--muted); text-align: right; padding: 0 10px 3px 0; }
-td { text-align: right; padding: 2px 10px 2px 0; white-space: nowrap; width: 1%; }
-th:last-child, td:last-child { width: auto; text-align: left; padding-right: 0; }
-td i { display: block; height: 14px; min-width: 1px; border-radius: 2px; background: #5b7aa8; }
-"""
-# The two panes of prose: one across the card, one as wide as two heatmaps.
-ACROSS = """
-:host { flex: 1 1 100%; min-height: 42px; }
-"""
-BESIDE = """
-:host { flex: 2 1 480px; min-width: 0; max-width: 704px; }
-.how { margin: 6px 0; }
-s { color: var(--muted); text-decoration-thickness: 2px; }
-"""
+class Way(NamedTuple):
+    """One of the two ways: at each step, what came about by what operation, and what kind of number it is."""
+
+    title: str
+    about: str
+    kinds: str  # a letter for each step: s for scores, w for weights
+    names: tuple[str, ...]
+    operations: tuple[str, ...]
+    hatched: tuple[int, ...] = ()  # the steps at which the future is filled
+
+    def kind(self, step: int) -> str:
+        """Return ``score`` or ``weight``."""
+        return {"s": "score", "w": "weight"}[self.kinds[step - 1]]
+
+
+NAIVE = Way(
+    "Naive", "weigh everything, then hide the future and repair", "sswww",
+    ("scores", "scores / √2", "weights", "what is left", "weights"),
+    ("÷ √2", "softmax", "× mask", "÷ row sum"),
+)  # fmt: skip
+EFFICIENT = Way(
+    "Efficient", "hide the future first, weigh once", "sssww",
+    ("scores", "future at {fill}", "scores / √2", "weights", "weights"),
+    ("{fill}", "÷ √2", "softmax", "done"),
+    (2, 3),
+)  # fmt: skip
 
 
 class State(FigureState):
-    """What the reader can set; each parameter is a key of the query string."""
+    """What the reader can set."""
 
-    step = param.Integer(default=1, bounds=(1, STEPS))
-    mask = param.Selector(default="inf", objects=list(FILLS))
-    seed = param.Integer(default=789, bounds=(0, 2**32 - 1))
-    gain = param.Number(default=1.0, bounds=(GAINS[0], GAINS[-1]))
-    cell = param.NumericTuple(default=(1, 1), length=2)
-    vector = param.List(default=[1.0, 2.0, 3.0, 0.0, 0.0], item_type=(float, int), bounds=(1, 8))
-
-    def bounds(self, key: str) -> tuple[float, float]:
-        """Return the bounds of a numeric parameter; a cell counts from 1."""
-        return {"cell": (1, N), "vector": (-1e6, 1e6)}.get(key) or super().bounds(key)
+    step = Whole(3, (1, STEPS), label="Step", kind="slider", stepper=True, place="primary")
+    mask = Choice("inf", FILL_NAMES, label="Mask", place="primary")
+    seed = Seed(789, label="Weight seed", resample="")
+    gain = Decimal(1.0, (GAINS[0], GAINS[-1]), label="Scores ×", steps=tuple(GAINS), text="{:g}".format)
+    cell = Cell((1, 1), TOKENS, TOKENS)
+    vector = Numbers([1.0, 2.0, 3.0, 0.0, 0.0], (1, 8), (-1e6, 1e6), label="Vector", place="numbers", view=True)
 
 
-class Result(NamedTuple):
-    """Both paths, step by step; every matrix has the shape (n, n)."""
+class Run(NamedTuple):
+    """Both ways, step by step; every matrix has the shape (n, n)."""
 
     q: np.ndarray  # (n, d_k)
     k: np.ndarray
-    visible: np.ndarray  # True = may be seen
     naive: list[np.ndarray]
     efficient: list[np.ndarray]
-    kept: np.ndarray  # (n,), what the naive path divides each row by
-    leak: np.ndarray  # (n,), weight on the future where the efficient path ends
+    kept: np.ndarray  # (n,), what the naive way divides each row by
+    leak: np.ndarray  # (n,), weight on the future where the efficient way ends
 
     @property
     def broken(self) -> np.ndarray:
-        """The rows in which the naive path has nothing left to divide by, shape (n,)."""
+        """The rows in which the naive way has nothing left to divide by, shape (n,)."""
         return self.kept == 0.0
 
     @property
     def difference(self) -> np.ndarray:
-        """What the naive path's end has more than the efficient one's."""
+        """What the naive way's end has more than the efficient one's."""
         return self.naive[-1] - self.efficient[-1]
 
     @property
@@ -124,324 +107,225 @@ class Result(NamedTuple):
         return None if self.broken.any() else float(np.abs(self.difference).max())
 
 
-def run(seed: int, gain: float, fill: float) -> Result:
+def compute(s: State) -> Run:
     """Mask after the softmax and before it, keeping what each step makes."""
-    generator = TorchGenerator(seed)
-    layers = (generator.linear(np.shape(EMBEDDINGS)[1], D_K) for _ in Projections._fields)
-    q, k, _ = project(EMBEDDINGS, Projections(*(layer.T.astype(float) for layer in layers)))
-    raw, visible = gain * scores(q, k), causal_mask(N)
+    torch = TorchGenerator(s.seed)
+    layers = (torch.linear(EMBEDDINGS.shape[1], D_K).T.astype(float) for _ in Projections._fields)
+    q, k, _ = project(EMBEDDINGS, Projections(*layers))
+    raw, fill = s.gain * scores(q, k), FILLS[s.mask]
     weights = softmax(raw / DIVISOR)
-    zeroed = np.where(visible, weights, 0.0)
-    filled = np.where(visible, raw, fill)
-    end = mask_before_softmax(raw, visible, divisor=DIVISOR, fill=fill)
-    return Result(
+    zeroed = np.where(VISIBLE, weights, 0.0)
+    filled = np.where(VISIBLE, raw, fill)
+    end = mask_before_softmax(raw, VISIBLE, divisor=DIVISOR, fill=fill)
+    return Run(
         q,
         k,
-        visible,
-        naive=[raw, raw / DIVISOR, weights, zeroed, mask_after_softmax(raw, visible, divisor=DIVISOR)],
+        naive=[raw, raw / DIVISOR, weights, zeroed, mask_after_softmax(raw, VISIBLE, divisor=DIVISOR)],
         efficient=[raw, filled, filled / DIVISOR, end, end],
         kept=zeroed.sum(axis=1),
-        leak=np.where(visible, 0.0, end).sum(axis=1),
+        leak=np.where(VISIBLE, 0.0, end).sum(axis=1),
     )
 
 
-class Masking(Card):
-    """The naive path and the efficient one, side by side."""
+def hidden(s: State, way: Way, step: int) -> np.ndarray:
+    """Return which cells are hatched; a score of 0 is an ordinary score."""
+    return ~VISIBLE & (step in way.hatched and s.mask != "zero")
 
-    number = 3
-    heading = "Two ways to hide the future look unrelated on the way and end alike"
-    prompt = "Step through both; what differs in between is the kind of number, not the result."
-    state_class = State
-    view_keys = ("cell", "vector")
-    scenes: Mapping[str, Mapping[str, Any]] = {
-        "Start": {},
-        "Where the two look unrelated": {"step": 3},
-        "Same end": {"step": 5},
-        "Mask with zero": {"step": 5, "mask": "zero"},
-        # One of the few seeds whose scores lie so far apart that a thousandfold gain empties two rows.
-        "Naive path breaks": {"step": 5, "seed": 251903321, "gain": 1000.0},
-    }
 
-    def controls(self) -> list[Any]:
-        p = self.state.param
-        return [
-            Stepper(p.step, "Step").view,
-            segmented(p.mask, "Mask", {name: value for value, name in FILL_NAMES.items()}),
-            slider(p.gain, "Scores ×", values=GAINS, text=lambda gain: f"{gain:g}"),
-            row_and_column(self.state, TOKENS, TOKENS),
-            number(p.seed, "Weight seed"),
-        ]
+# What is said.
 
-    def panels(self) -> list[Any]:
-        self._naive = Heatmap(TOKENS, TOKENS, "The naive path at this step, 6 by 6", self._select)
-        self._efficient = Heatmap(TOKENS, TOKENS, "The efficient path at this step, 6 by 6", self._select)
-        self._third = Heatmap(
-            TOKENS, TOKENS, "The mask; at the last step how the two ends differ, 6 by 6", self._select
-        )
-        self._titles, self._captions = [[html("") for _ in range(3)] for _ in range(2)]
-        maps = (self._naive, self._efficient, self._third)
-        self._note, self._words, self._softmax = (
-            html("", PROSE + ACROSS),
-            html("", PROSE + BESIDE),
-            html("", PROSE + VECTOR_TABLE),
-        )
-        self._entry = Entry(self.state, "vector", "Vector")
-        return [
-            self._note,
-            *(
-                pn.Column(title, heatmap.pane, caption, stylesheets=[PANEL], margin=0)
-                for title, heatmap, caption in zip(self._titles, maps, self._captions, strict=True)
-            ),
-            self._words,
-            pn.Column(self._entry.view, self._softmax, stylesheets=[PANEL], margin=0),
-        ]
 
-    def compute(self) -> None:
-        self.result = run(self.state.seed, self.state.gain, FILLS[self.state.mask])
+def sentence(s: State, r: Run) -> str:
+    """Return what there is to see at the step."""
+    score, scaled, weight = (f"<b>{exact(r.naive[step][0, 0])}</b>" for step in range(3))
+    fill = FILL_NAMES[s.mask]
+    return {
+        1: f"Both ways begin with the same scores: the first is {score} here and there.",
+        2: f"The naive way has divided its scores: the first is {scaled} now. The efficient way has put <b>{fill}</b> in "
+        f"place of the future; its first is still {score}.",
+        3: f"Here the two look unrelated, as they are different kinds of number: the first is a weight above, {weight}, "
+        f"and still a score below, {scaled}.",
+        4: f"The efficient way is done. The naive one has dropped the future, so that its rows no longer sum to 1: the "
+        f"first sums to <b>{exact(r.kept[0])}</b>.",
+        5: conclusion(r),
+    }[s.step]  # fmt: skip
 
-    def readouts(self) -> list[Readout]:
-        r = self.result
-        weight, score = r.naive[2][0, 0], r.efficient[0][0, 0]
-        row_2, row_3 = r.efficient[-1][1, :2], r.efficient[-1][2, :3]
-        weights = softmax(self.state.vector)
-        return [
-            Readout("max_difference", "Largest difference of the ends", r.max_difference, *self._agreement()),
-            Readout("first_entry_naive", "Naive [1, 1], before masking", weight, fixed(weight), "a weight"),
-            Readout("first_entry_efficient", "Efficient [1, 1], as it starts", score, fixed(score), "a raw score"),
-            Readout("visible_share", "Visible cells", r.visible.mean(), _percent(r.visible.mean()), "21 of 36: j ≤ i"),
-            Readout("row_2", "Row 2, visible part", row_2, numbers(row_2), wide=True),
-            Readout("row_3", "Row 3, visible part", row_3, numbers(row_3), wide=True),
-            Readout("vector_softmax", "Softmax of the vector", weights, numbers(weights), wide=True),
-            Readout("leak_by_row", "Weight on the future, by row", r.leak, numbers(r.leak), wide=True),
-        ]  # fmt: skip
 
-    def _agreement(self) -> tuple[str, str]:
-        r = self.result
-        if r.max_difference is None:
-            return "—", "nothing left to divide by"
-        if r.max_difference < ROUNDING:
-            return fixed(r.max_difference), "rounding only"
-        return fixed(r.max_difference), "the future leaks" if r.leak.any() else "digits lost on the naive path"
-
-    def summary(self) -> str:
-        step, fill = self.state.step, FILL_NAMES[self.state.mask]
-        shown = f"Step {step} of {STEPS}: {NAIVE[step - 1][0]} on the naive path, {EFFICIENT[step - 1][0]} on the other"
-        return f"{shown}, hidden scores filled with {fill}. {self._conclusion()}"
-
-    def _conclusion(self) -> str:
-        r = self.result
-        if r.max_difference is None:
-            return (
-                f"The naive path has nothing left to divide by in {_rows(r.broken)}: all the weight sits on hidden "
-                "tokens, and what is kept underflows to 0. The efficient path never meets those tokens."
-            )
-        if r.leak.any():
-            i = int(r.leak.argmax())
-            return f"A score of 0 hides nothing: {TOKENS[i]} puts {fixed(r.leak[i])} of its weight on the future."
-        if r.max_difference == 0:
-            return "The ends of the two paths are equal to the last digit."
-        differ = f"The ends of the two paths differ by about {fixed(r.max_difference)} at most"
-        if r.max_difference < ROUNDING:
-            return f"{differ}: nothing but rounding."
-        return f"{differ}: what the naive path divides by is so close to 0 that its digits are lost."
-
-    def tables(self) -> list[Table]:
-        r, step = self.result, self.state.step
-        shown = [
-            (f"Naive path, step {step}: {NAIVE[step - 1][0]}", r.naive[step - 1]),
-            (f"Efficient path, step {step}: {EFFICIENT[step - 1][0]}", r.efficient[step - 1]),
-            ("Naive − efficient", r.difference) if step == STEPS else ("Mask", r.visible),
-        ]
-        return [Table(name, TOKENS, TOKENS, matrix) for name, matrix in shown]
-
-    def draw(self) -> None:
-        self._draw_naive()
-        self._draw_efficient()
-        if self.state.step == STEPS:
-            self._draw_difference()
-        else:
-            self._draw_mask()
-        self._note.object = f'<p class="line">{self._what_to_see()}</p>'
-        self._words.object = self.explanation() + self._how_it_cancels()
-        self._softmax.object = _softmax_table(self.state.vector)
-        self._entry.show()
-
-    # The three heatmaps.
-
-    def _draw_naive(self) -> None:
-        step, matrix = self.state.step, self.result.naive[self.state.step - 1]
-        cells = Cells(matrix, _colours(step >= 3, matrix), self._hows(self._how_naive), texts=_texts(matrix))
-        lost = np.broadcast_to(self.result.broken[:, None], matrix.shape).ravel() if step == STEPS else [False] * N * N
-        cells.colours = [BROKEN if off else colour for off, colour in zip(lost, cells.colours, strict=True)]
-        cells.texts = ["0 / 0" if off else text for off, text in zip(lost, cells.texts, strict=True)]
-        self._naive.draw(cells, self._cell, sources=self._sources(rows_at=(3, 5)))
-        quantity, caption = NAIVE[step - 1]
-        if step == STEPS and self.result.broken.any():
-            caption = f"divided by the row sum, which is 0 in {_rows(self.result.broken)}. This path ends here."
-        self._write(0, "Naive path", quantity, caption, weights=step >= 3)
-
-    def _draw_efficient(self) -> None:
-        step, matrix = self.state.step, self.result.efficient[self.state.step - 1]
-        hidden = ~self.result.visible if step in (2, 3) and self.state.mask != "zero" else None
-        cells = Cells(matrix, _colours(step >= 4, matrix), self._hows(self._how_efficient), hidden, _texts(matrix))
-        if self.state.mask == "large":
-            cells.masked_text = "−1e9" if step == 2 else "−7e8"
-        self._efficient.draw(cells, self._cell, sources=self._sources(rows_at=(4,)))
-        quantity, caption = EFFICIENT[step - 1]
-        self._write(1, "Efficient path", quantity, caption.format(fill=FILL_NAMES[self.state.mask]), weights=step >= 4)
-
-    def _draw_mask(self) -> None:
-        visible = self.result.visible
-        hows = [
-            f"{row} may {'see' if visible[i, j] else 'not see'} {column}"
-            for i, row in enumerate(TOKENS)
-            for j, column in enumerate(TOKENS)
-        ]
-        texts = ["1" if seen else "0" for seen in visible.ravel()]
-        self._third.draw(Cells(visible, [SEEN if s == "1" else MASKED for s in texts], hows, texts=texts), self._cell)
-        self._titles[2].object = '<div class="caption"><b>The mask</b></div>'
-        self._captions[2].object = (
-            '<div class="caption">6 × 6: 1 may be seen, 0 is hidden. The naive path multiplies by it in step 4, '
-            "the efficient path fills where it is 0 in step 2.</div>"
-        )
-
-    def _draw_difference(self) -> None:
-        gap, lost = self.result.difference, np.broadcast_to(self.result.broken[:, None], (N, N)).ravel()
-        colours = [NEUTRAL if off else c for off, c in zip(lost, diverging(gap, DIFFERENCE), strict=True)]
-        texts = ["—" if off else text for off, text in zip(lost, _texts(gap), strict=True)]
-        hows = [
-            f"naive − efficient [{row}, {column}] = {text}"
-            for (row, column), text in zip(((r, c) for r in TOKENS for c in TOKENS), texts, strict=True)
-        ]
-        self._third.draw(Cells(gap, colours, hows, texts=texts), self._cell)
-        self._titles[2].object = '<div class="caption"><b>Naive − efficient</b></div>'
-        self._captions[2].object = (
-            '<div class="caption">6 × 6: the two ends subtracted; 1e-16 is the last digit of a float.'
-            + scale(
-                "", diverging(np.linspace(-DIFFERENCE, DIFFERENCE, 9), DIFFERENCE), f"−{DIFFERENCE}", f"{DIFFERENCE}"
-            )
-            + "</div>"
-        )
-
-    def _write(self, place: int, path: str, quantity: str, caption: str, *, weights: bool) -> None:
-        low, high = WEIGHTS if weights else SCORES
-        ends = (f"{low:g}".replace("-", "−"), f"{high:g}")
-        key = scale("weights" if weights else "scores", sequential(np.linspace(low, high, 9), low, high), *ends)
-        self._titles[place].object = f'<div class="caption">{path}: <b>{quantity}</b></div>'
-        self._captions[place].object = f'<div class="caption">6 × 6: {caption}{key}</div>'
-
-    def _sources(self, *, rows_at: tuple[int, ...]) -> list[tuple[int, int, int, int]]:
-        """Return what the selected cell is made from: its query's row and its key's column, or its whole row."""
-        i, j = self._cell
-        if self.state.step == 1:
-            return [(i, 0, 1, N), (0, j, N, 1)]
-        return [(i, 0, 1, N)] if self.state.step in rows_at else []
-
-    # How a cell is computed.
-
-    def _hows(self, how: Any) -> list[str]:
-        return [f"[{TOKENS[i]}, {TOKENS[j]}] = {how(i, j)}" for i in range(N) for j in range(N)]
-
-    def _how_score(self, i: int, j: int) -> str:
-        r = self.result
-        terms = products(r.q[[i]], r.k[[j]].T)[0][0]
-        gained = terms if self.state.gain == 1 else f"{self.state.gain:g} ({terms})"
-        return f"q({TOKENS[i]}) · k({TOKENS[j]}) = {gained} = {_exact(r.naive[0][i, j])}, a raw score"
-
-    def _how_naive(self, i: int, j: int) -> str:
-        r, step = self.result, self.state.step
-        now, before = (_exact(r.naive[s][i, j]) for s in (step - 1, max(step - 2, 0)))
-        if step == 1:
-            return self._how_score(i, j)
-        if step == 2:
-            return f"{before} / √2 = {now}, a scaled score"
-        if step == 3:
-            return f"{_quotient(r.naive[1][i], j)} = {now}, a weight"
-        if step == 4:
-            return f"{before} × {int(r.visible[i, j])} = {now}"
-        if r.broken[i]:
-            return f"{before} / 0: nothing is left to divide by"
-        return f"{before} / {_exact(r.kept[i])} = {now}, a weight"
-
-    def _how_efficient(self, i: int, j: int) -> str:
-        r, step = self.result, self.state.step
-        now, before = (_exact(r.efficient[s][i, j]) for s in (step - 1, max(step - 2, 0)))
-        if step == 1:
-            return self._how_score(i, j)
-        if step == 2:
-            return f"{now}, a raw score still" if r.visible[i, j] else f"{now}, in place of the hidden {before}"
-        if step == 3:
-            return f"{before} / √2 = {now}, a scaled score"
-        if step == 4:
-            return f"{_quotient(r.efficient[2][i], j)} = {now}, a weight"
-        return f"{now}, a weight, as it was"
-
-    # What is said around them.
-
-    def explanation(self) -> str:
-        row, column = (escape(TOKENS[i]) for i in self._cell)
-        naive, efficient = escape(self._how_naive(*self._cell)), escape(self._how_efficient(*self._cell))
+def conclusion(r: Run) -> str:
+    """Return how the two ways end, in a sentence."""
+    if r.max_difference is None:
         return (
-            f'<div class="caption"><b>The selected cell, row {row}, column {column}</b></div>'
-            f'<div class="how">naive: {naive}<br>efficient: {efficient}</div>'
+            f"The naive way has <b>nothing left to divide by</b> in {rows(r.broken)}: all the weight was on hidden "
+            "tokens, and what is kept underflows to 0."
         )
-
-    def _what_to_see(self) -> str:
-        r, step = self.result, self.state.step
-        score, scaled, weight = (_exact(r.naive[s][0, 0]) for s in range(3))
-        said = {
-            1: f"Both columns show raw scores, the same ones. The first entry is {score} in both.",
-            2: f"Left, scaled scores; right, raw scores. The first entry on the right, {score}, is a raw score. The "
-            f"left column turns its own, {scaled}, into the weight {weight} next: not to be compared.",
-            3: f"Here the two look unrelated, because they are different kinds of number: {weight} on the left is a "
-            f"weight. On the right {scaled} is a scaled score, and the {score} it comes from was a raw score.",
-            4: "Right, the weights are final. Left, the future is gone but each row still carries the denominator of "
-            f"the full row: row 1 sums to {_exact(r.kept[0])}.",
-            5: self._conclusion(),
-        }[step]
-        return f"<b>Step {step} of {STEPS}.</b> {escape(said)}"
-
-    def _how_it_cancels(self) -> str:
-        i, j = self._cell
-        r, token = self.result, escape(TOKENS[self._cell[0]])
-        exponentials, shifted = _exponentials(r.naive[1][i])
-        full, kept = _exact(exponentials.sum()), _exact(exponentials[: i + 1].sum())
-        seen = "the visible ones" if i else "the one visible"
-        title = "Why they end alike: the full row’s denominator cancels"
-        if r.broken[i]:
-            title = "Where the naive path ends: nothing is left to divide by"
-            division = f"(0 / <s>{full}</s>) / (0 / <s>{full}</s>) = 0 / 0"
-            said = (
-                f"The largest score of row {token} is hidden, and so far above {seen} that their exponentials "
-                "underflow. The efficient path never sees that score."
-            )
-        else:
-            own = _exact(exponentials[j]) if r.visible[i, j] else "0"
-            weight = _exact(r.naive[-1][i, j])
-            division = f"({own} / <s>{full}</s>) / ({kept} / <s>{full}</s>) = {own} / {kept} = {weight}"
-            said = (
-                f"{full} adds up all six exponentials of row {token}, {kept} only {seen}. The naive path divides by "
-                "the first twice, once above and once below the line. The efficient path never forms it."
-            )
-        if r.leak[i] > 0:
-            title = "The full row’s denominator cancels; a score filled with 0 still counts"
-            filled, _ = _exponentials(r.efficient[2][i])
-            said += f" Filled with 0, though, it counts the future too, and divides by {_exact(filled.sum())}."
+    if r.leak.any():
+        i = int(r.leak.argmax())
         return (
-            f'<div class="caption"><b>{title}</b></div><div class="how">{division}</div>'
-            f'<p class="caption">{said}{shifted}</p>'
+            f"A score of 0 hides nothing: <b>{token(i)}</b> puts <b>{fixed(r.leak[i])}</b> of its weight on the future."
         )
+    if r.max_difference == 0:
+        return "Both ways end with the same weights, <b>to the last digit</b>."
+    if r.max_difference < ROUNDING:
+        return f"Both ways end with the same weights: they differ by <b>{fixed(r.max_difference)}</b> at most, by rounding."
+    return (
+        f"The ends differ by <b>{fixed(r.max_difference)}</b>: what the naive way divides by is so close to 0 that its "
+        "digits are lost."
+    )
 
 
-def _colours(weights: bool, matrix: np.ndarray) -> list[str]:
-    return sequential(matrix, *(WEIGHTS if weights else SCORES))
+def verdict(r: Run) -> tuple[str, str]:
+    """Return in two short lines whether the two ends are the same, and how they differ."""
+    if r.max_difference is None:
+        return "no end", "nothing left to divide by"
+    differ = f"differ by {fixed(r.max_difference)}"
+    if r.leak.any():
+        return "not the same", differ
+    if r.max_difference < ROUNDING:
+        return "the same", differ if r.max_difference else "to the last digit"
+    return "digits lost", differ
 
 
-def _texts(matrix: np.ndarray) -> list[str]:
-    return [_short(value) for value in matrix.ravel()]
+def how(s: State, r: Run, i: int, j: int) -> str:
+    """Return how both numbers of a cell are computed at the step, and why the ends are alike."""
+    return (
+        f'<div class="two"><div><p class="caption"><b>Step {s.step}, cell {token(i)} → {token(j)}</b></p> '
+        f"<p>Naive: {naive_how(s, r, i, j)}.</p> <p>Efficient: {efficient_how(s, r, i, j)}.</p></div> "
+        f"<div>{cancelling(r, i, j)}</div></div>"
+    )
 
 
-def _short(value: float) -> str:
+def naive_how(s: State, r: Run, i: int, j: int) -> str:
+    now, before = (r.naive[step][i, j] for step in (s.step - 1, max(s.step - 2, 0)))
+    if s.step == 5 and r.broken[i]:
+        return f"{exact(before)} / 0: nothing is left to divide by"
+    return {
+        1: lambda: f"{is_a(now, 'score')}: {score_sum(s, r, i, j)}",
+        2: lambda: f"{is_a(now, 'score')}: {exact(before)} / √2",
+        3: lambda: f"{is_a(now, 'weight')}: {quotient(r.naive[1][i], j)}",
+        4: lambda: f"{bold(now, 'weight')} is left of a weight: {exact(before)} × {int(VISIBLE[i, j])}",
+        5: lambda: f"{is_a(now, 'weight')}: {exact(before)} / {exact(r.kept[i])}",
+    }[s.step]()
+
+
+def efficient_how(s: State, r: Run, i: int, j: int) -> str:
+    now, before = (r.efficient[step][i, j] for step in (s.step - 1, max(s.step - 2, 0)))
+    shut = not VISIBLE[i, j]
+    return {
+        1: lambda: "the same score",
+        2: lambda: f"{bold(now, 'score')} in place of {exact(before)}" if shut else f"{is_a(now, 'score')}, as it was",
+        3: lambda: f"{is_a(now, 'score')}: {exact(before)} / √2",
+        4: lambda: f"{is_a(now, 'weight')}: {quotient(r.efficient[2][i], j)}",
+        5: lambda: f"{is_a(now, 'weight')}, as it was",
+    }[s.step]()
+
+
+def bold(value: float, kind: str) -> str:
+    return f'<b class="{kind}">{exact(value)}</b>'
+
+
+def is_a(value: float, kind: str) -> str:
+    return f"{bold(value, kind)} is a {kind}"
+
+
+def score_sum(s: State, r: Run, i: int, j: int) -> str:
+    terms = product(r.q[i], r.k[j])
+    return terms if s.gain == 1 else f"{s.gain:g} ({terms})"
+
+
+def cancelling(r: Run, i: int, j: int) -> str:
+    """Return how the denominator of the full row cancels, with its numbers."""
+    exponentials, _ = exponents(r.naive[1][i])
+    full, kept = exact(exponentials.sum()), exact(exponentials[: i + 1].sum())
+    if r.broken[i]:
+        return (
+            '<p class="caption"><b>Why this way ends</b></p> '
+            f"<p>(0 / <s>{full}</s>) / (0 / <s>{full}</s>) = 0 / 0.</p> "
+            '<p class="muted">The largest score of the row is hidden, and so far above the visible ones that their '
+            "exponentials underflow.</p>"
+        )
+    own = exact(exponentials[j]) if VISIBLE[i, j] else "0"
+    filled = exact(exponents(r.efficient[2][i])[0].sum())
+    title, counted = "Why they end alike", f"{kept}, what is visible, is all that the efficient way adds up"
+    if r.leak[i] > 0:
+        title, counted = "Why they do not end alike", f"filled with 0, the efficient way divides by {filled}"
+    return (
+        f'<p class="caption"><b>{title}</b></p> '
+        f"<p>({own} / <s>{full}</s>) / ({kept} / <s>{full}</s>) = <b>{exact(r.naive[-1][i, j])}</b>.</p> "
+        f'<p class="muted">The full row’s denominator stands above and below the line; {counted}.</p>'
+    )
+
+
+def token(i: int) -> str:
+    return escape(TOKENS[i])
+
+
+def exact(value: float) -> str:
+    return scientific(value) if 1e6 <= abs(value) < math.inf else fixed(value)
+
+
+def rows(which: np.ndarray) -> str:
+    names = [str(i + 1) for i in np.flatnonzero(which)]
+    return f"row {names[0]}" if len(names) == 1 else f"rows {', '.join(names[:-1])} and {names[-1]}"
+
+
+def exponents(row: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return a row's exponentials, and what was subtracted first: 0, or the largest score where they could overflow."""
+    peak = 0.0 if np.abs(row[np.isfinite(row)]).max() < 20 else float(row.max())
+    return np.exp(row - peak), peak
+
+
+def quotient(row: np.ndarray, j: int) -> str:
+    exponentials, peak = exponents(row)
+    lowered = f" − {exact(peak)}" if peak else ""
+    return f"exp({exact(row[j])}{lowered}) / {exact(float(exponentials.sum()))}"
+
+
+# What is drawn.
+
+
+def strips(s: State, r: Run) -> str:
+    """Return both ways as strips of small grids, each of which sets the step."""
+    same, differ = verdict(r)
+    return (
+        '<p class="caption"><b class="score">Blue</b> is a score, <b class="weight">plum</b> a weight, hatching is hidden. '
+        f'<span>Press a stage to go there.</span></p><div class="ways">{strip(s, NAIVE, r.naive)}'
+        f'{strip(s, EFFICIENT, r.efficient)}<p class="verdict"><b>{same}</b> <span>{differ}</span></p></div>'
+    )
+
+
+def strip(s: State, way: Way, matrices: list[np.ndarray]) -> str:
+    fill = FILL_NAMES[s.mask]
+    row, column = s.cell
+    parts = []
+    for step, (name, matrix) in enumerate(zip(way.names, matrices, strict=True), 1):
+        kind = way.kind(step)
+        if step > 1:
+            parts.append(f'<span class="operation"><span>{way.operations[step - 2].format(fill=fill)}</span></span>')
+        parts.append(
+            f'<span class="stop" data-set="step={step}"{" aria-current=step" if step == s.step else ""}>'
+            f'<span class="frame" style="--row:{row};--column:{column}">'
+            f"{mini(matrix, kind, SCALES[kind], hidden=hidden(s, way, step))}</span>"
+            f'<b class="{kind}">{name.format(fill=fill)}</b></span>'
+        )
+    return (
+        f'<p><b>{way.title}:</b> <span class="muted">{way.about}</span></p><div class="strip">{" ".join(parts)}</div>'
+    )
+
+
+def softmax_of_vector(s: State, r: Run) -> str:
+    """Return the field for a vector, and the weight of each of its numbers as a column."""
+    weights = softmax(s.vector)
+    zeros = [float(weight) for score, weight in zip(s.vector, weights, strict=True) if score == 0]
+    said = f"A score of 0 is not a weight of 0: here it gets {fixed(zeros[0])}." if zeros and zeros[0] else ""
+    names = [brief(score) if abs(score) < 1e4 else scientific(score, 0) for score in s.vector]
+    return (
+        f'<div class="vector">{render(s, "vector", s.notes)}'
+        f"{columns(weights, names, 'weight', [fixed(w) for w in weights], label='Softmax of the vector')}"
+        f"<p>{said}</p></div>"
+    )
+
+
+def compact(value: float) -> str:
     """Return a number for a cell, which holds about six characters."""
     size = abs(value)
     if size == 0 or np.isinf(size):
@@ -454,51 +338,97 @@ def _short(value: float) -> str:
     return fixed(value, 3 if size < 10 else 2 if size < 100 else 1 if size < 1000 else 0)
 
 
-def _exact(value: float) -> str:
-    return scientific(value) if 1e6 <= abs(value) < math.inf else fixed(value)
+def texts(matrix: np.ndarray, lost: np.ndarray | None = None, instead: str = "") -> list[list[str]]:
+    """Return the numbers of a matrix for its cells; rows that are `lost` have another text."""
+    broken = np.zeros(N, dtype=bool) if lost is None else lost
+    return [[instead if off else compact(value) for value in row] for off, row in zip(broken, matrix, strict=True)]
 
 
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
-def _rows(which: np.ndarray) -> str:
-    names = [str(i + 1) for i in np.flatnonzero(which)]
-    return f"row {names[0]}" if len(names) == 1 else f"rows {', '.join(names[:-1])} and {names[-1]}"
-
-
-def _exponentials(row: np.ndarray) -> tuple[np.ndarray, str]:
-    """Return a row's exponentials and, where they could overflow, in words what was subtracted first."""
-    if np.abs(row[np.isfinite(row)]).max() < 20:
-        return np.exp(row), ""
-    peak = float(row.max())
-    return np.exp(row - peak), f" (As in every softmax, the row’s largest score, {_exact(peak)}, is subtracted first.)"
-
-
-def _quotient(row: np.ndarray, j: int) -> str:
-    exponentials, shifted = _exponentials(row)
-    lowered = f" − {_exact(float(row.max()))}" if shifted else ""
-    return f"exp({_exact(row[j])}{lowered}) / {_exact(float(exponentials.sum()))}"
-
-
-def _softmax_table(vector: list[float]) -> str:
-    weights = softmax(vector)
-    rows = "".join(
-        f"<tr><td>{score:g}</td><td>{fixed(weight)}</td>".replace("-", "−")
-        + f'<td><i style="width:{100 * weight:.2f}%"></i></td></tr>'
-        for score, weight in zip(vector, weights, strict=True)
-    )
-    zeros = [float(weight) for score, weight in zip(vector, weights, strict=True) if score == 0]
-    said = f"<b>A score of 0 is not a weight of 0</b>: here it gets {fixed(zeros[0])}." if zeros and zeros[0] else ""
-    return (
-        f"<table><thead><tr><th>score</th><th>weight</th><th></th></tr></thead><tbody>{rows}</tbody></table>"
-        f'<p class="caption">{said}</p>'
+def stage_grid(way: Way, matrices: Any, lost: Any) -> Grid:
+    """Return the grid of numbers of one way at the step."""
+    return Grid(
+        lambda s, r: f"{way.title}, step {s.step}: {way.names[s.step - 1].format(fill=FILL_NAMES[s.mask])}",
+        lambda s, r: matrices(r)[s.step - 1],
+        rows=TOKENS,
+        columns=TOKENS,
+        hue=lambda s, r: way.kind(s.step),
+        scale=lambda s, r: SCALES[way.kind(s.step)],
+        hidden=lambda s, r: hidden(s, way, s.step),
+        hidden_text=lambda s, r: "−∞" if s.mask == "inf" else "−1e9" if s.step == 2 else "−7e8",
+        texts=lambda s, r: texts(matrices(r)[s.step - 1], lost(s, r), "0 / 0"),
+        area="numbers",
     )
 
 
-def app() -> Masking:
+def code(s: State, r: Run) -> str:
+    """Return the lines that compute both ends."""
+    fill = {"inf": "-np.inf", "zero": "0.0", "large": "-1e9"}[s.mask]
+    gain = "" if s.gain == 1 else f"{s.gain!r} * "
+    return f"""import numpy as np
+from attention_core import *
+
+torch = TorchGenerator({s.seed})
+layers = Projections(*(torch.linear(3, 2).T.astype(float) for _ in range(3)))
+q, k, v = project(EMBEDDINGS, layers)
+raw, visible = {gain}scores(q, k), causal_mask(6)
+first_entry_naive = softmax(raw / np.sqrt(2))[0, 0]
+first_entry_efficient = raw[0, 0]
+naive = mask_after_softmax(raw, visible, divisor=np.sqrt(2))
+efficient = mask_before_softmax(raw, visible, divisor=np.sqrt(2), fill={fill})
+max_difference = abs(naive - efficient).max()
+row_2, row_3 = efficient[1, :2], efficient[2, :3]
+leak_by_row = np.where(visible, 0, efficient).sum(axis=1)
+vector_softmax = softmax({s.vector})
+"""
+
+
+PANELS = [
+    Drawing("", strips),
+    stage_grid(NAIVE, lambda r: r.naive, lambda s, r: r.broken & (s.step == STEPS)),
+    stage_grid(EFFICIENT, lambda r: r.efficient, lambda s, r: None),
+    Grid(
+        "The ends: naive − efficient", lambda s, r: r.difference, TOKENS, TOKENS, "weight", 0.8, area="numbers",
+        texts=lambda s, r: texts(r.difference, r.broken, "—"),
+    ),
+    Drawing("Softmax of a vector", softmax_of_vector, area="numbers"),
+]  # fmt: skip
+
+READOUTS = [
+    Readout(
+        "max_difference", "Largest difference of the ends", lambda s, r: r.max_difference, None,
+        lambda s, r: "nothing left to divide by" if r.broken.any() else "the future leaks" if r.leak.any()
+        else "rounding only" if r.max_difference < ROUNDING else "digits lost on the naive way",
+    ),
+    Readout("first_entry_naive", "Naive [1, 1], before masking", lambda s, r: r.naive[2][0, 0], None, "a weight"),
+    Readout("first_entry_efficient", "Efficient [1, 1], as it starts", lambda s, r: r.efficient[0][0, 0], None, "a raw score"),
+    Readout(
+        "visible_share", "Visible cells", lambda s, r: VISIBLE.mean(), percent,
+        lambda s, r: f"{VISIBLE.sum()} of {VISIBLE.size}: j ≤ i",
+    ),
+    Readout("row_2", "Row 2, visible part", lambda s, r: r.efficient[-1][1, :2]),
+    Readout("row_3", "Row 3, visible part", lambda s, r: r.efficient[-1][2, :3]),
+    Readout("vector_softmax", "Softmax of the vector", lambda s, r: softmax(s.vector)),
+    Readout("leak_by_row", "Weight on the future, by row", lambda s, r: r.leak),
+]  # fmt: skip
+
+SCENES = {
+    "Start": {"step": 1},
+    "Where the two look unrelated": {"step": 3},
+    "Same end": {"step": 5},
+    "Mask with zero": {"step": 5, "mask": "zero"},
+    # One of the few seeds whose scores lie so far apart that a thousandfold gain empties two rows.
+    "Naive path breaks": {"step": 5, "seed": 251903321, "gain": 1000.0},
+}
+
+
+def app() -> Figure:
     """Return the figure."""
-    return Masking()
+    return Figure(
+        State, compute, PANELS, READOUTS,
+        title="Two ways to hide the future look unrelated on the way and end alike",
+        sentence=sentence, how=how, scenes=SCENES, code=code, inputs=("mask", "seed", "gain"),
+        layout='"main" "primary" "how" / minmax(0, 1fr)', lines={"how": (5, 10)},
+    )  # fmt: skip
 
 
 if pn.state.served:

@@ -38,12 +38,12 @@ START_PATIENCE = 30.0  # the same for a start of Python, on a machine that has o
 
 # The keys of each figure's state in the address: a contract with the links that readers keep.
 STATE_KEYS = {
-    "asymmetry": ("mode", "divisor", "seed", "show", "cell", "relation"),
-    "scaling": ("d_k", "divisor", "keys", "draws", "seed", "draw", "exact"),
-    "masking": ("step", "mask", "seed", "gain", "cell", "vector"),
-    "dropout": ("p", "rescale", "seed", "draws"),
-    "heads": ("preset", "heads", "kind", "head", "line"),
-    "cost": ("n", "bytes", "heads", "layers", "d", "k", "card"),
+    "asymmetry": ("mode", "divisor", "seed", "show", "cell", "relation", "fold"),
+    "scaling": ("d_k", "divisor", "keys", "draws", "seed", "draw", "exact", "fold"),
+    "masking": ("step", "mask", "seed", "gain", "cell", "vector", "fold"),
+    "dropout": ("p", "rescale", "seed", "draws", "fold"),
+    "heads": ("preset", "heads", "kind", "head", "line", "cell", "fold"),
+    "cost": ("n", "bytes", "heads", "layers", "d", "k", "card", "fold"),
 }
 
 # What Chromium asks for itself, whatever the page.
@@ -331,9 +331,18 @@ class FigureOnPage:
         """A control by its role and its exact name."""
         return self.element.get_by_role(role, name=name, exact=True)
 
+    def open(self, fold: str) -> None:
+        """Open a fold by its button, unless it is open."""
+        button = self.element.locator(f'button[data-fold="{fold}"]')
+        if button.get_attribute("aria-expanded") != "true":
+            button.click()
+        expect(button).to_have_attribute("aria-expanded", "true")
+
     def operate(self, role: str, name: str, value: str = "") -> None:
-        """Use a control as a reader would; `value` is what to choose, type or press."""
+        """Use a control as a reader would, in the settings if it is there; `value` is what to choose, type or press."""
         control = self.control("button" if role == "key" else role, name)
+        if not control.count():
+            self.open("settings")
         if role == "radiogroup":
             control.get_by_role("radio", name=value, exact=True).check()
         elif role == "combobox":
@@ -380,9 +389,12 @@ class Visit:
         self.troubles = troubles
         self.page = context.new_page()
 
-    def open(self, url: str, *, wait: str = "live") -> None:
-        """Open an address, and wait until all figures are in a state."""
+    def open(self, url: str, *, wait: str = "live", near: bool = False) -> None:
+        """Open an address, and wait until all figures are in a state; or, if asked, those near the screen."""
         self.page.goto(url, wait_until="commit")
+        if wait and not near:
+            self.page.wait_for_load_state("domcontentloaded")
+            self.page.evaluate("() => document.dispatchEvent(new Event('drawfigures'))")
         if wait in ("live", "failed"):
             expect(self.page.locator("html")).to_have_attribute(
                 "data-figures", re.compile("live|failed"), timeout=1000 * START_PATIENCE

@@ -192,6 +192,7 @@ class Figure(pn.viewable.Viewer):
         if self._job.running:
             self._job.finish()
             self._refresh()
+            self._say()
 
     def lighten(self) -> None:
         """Let go of what can be made again, before the memory is saved."""
@@ -241,7 +242,9 @@ class Figure(pn.viewable.Viewer):
         if document is None:
             self._paint()
             self._say()
-        elif not self._painting:
+            return
+        self._say_soon(document)
+        if not self._painting:
             self._painting = True
             document.add_next_tick_callback(self._paint)
 
@@ -268,6 +271,8 @@ class Figure(pn.viewable.Viewer):
         """Show what the job has found since."""
         self._tell()
         self._paint()
+        if not self._job.running and self._saying is None and (document := pn.state.curdoc) is not None:
+            self._say_soon(document)
 
     def _tell(self) -> None:
         """Show the numbers and the sentence."""
@@ -282,6 +287,7 @@ class Figure(pn.viewable.Viewer):
         """Show everything else."""
         self._painting = False
         s, r = self.state, self.result
+        s.notes = self._notes
         for panel, part in self._parts:
             part.show(panel.render(s, r))
             if isinstance(panel, Chart):
@@ -293,12 +299,12 @@ class Figure(pn.viewable.Viewer):
         self._show_foot()
         self._listing.show(f"<pre tabindex=0 aria-label=Code><code>{escape(self._code(s, r))}</code></pre>")
         self._data.show(f'<div class="tables">{self._tables()}</div>')
-        self._card.html_attributes = {"data-open": s.fold, "data-card": ""}
-        document = pn.state.curdoc
-        if document is not None and document.roots:
-            if self._saying:
-                document.remove_timeout_callback(self._saying)
-            self._saying = document.add_timeout_callback(self._say, QUIET)
+        self._card.html_attributes = {"data-open": s.fold, "data-card": "", "data-quiet": ""}
+
+    def _say_soon(self, document: Any) -> None:
+        if self._saying:
+            document.remove_timeout_callback(self._saying)
+        self._saying = document.add_timeout_callback(self._say, QUIET)
 
     def _say(self) -> None:
         """Have the last state spoken, once it stays."""
@@ -344,8 +350,7 @@ class Figure(pn.viewable.Viewer):
         )
         self._foot.show(
             f'<div class="foot"><div class="chips" role="group" aria-label="Scenes">{chips}</div>'
-            f'<div class="folds">{folds}<button type="button" class="fold" data-action="copy-link">Copy link</button>'
-            f'</div></div>'
+            f'<div class="folds">{folds}</div></div>'
         )
 
     def in_scene(self, name: str) -> bool:
@@ -359,9 +364,11 @@ class Figure(pn.viewable.Viewer):
     def _build(self, layout: str, lines: Mapping[str, tuple[int, int]]) -> None:
         sheet = InlineStyleSheet(css=STYLE)
 
-        def part(area: str, **attributes: str) -> Html:
+        def part(area: str) -> Html:
+            # A scene's changes are outlined in the drawing and in the sentence; all else is quiet.
+            quiet = {} if area in ("panel", "sentence") else {"data-quiet": ""}
             return Html(
-                "", sheet=sheet, css_classes=[area], html_attributes={"data-morph": "", **attributes},
+                "", sheet=sheet, css_classes=[area], html_attributes={"data-morph": "", **quiet},
                 margin=0, sizing_mode="stretch_width", disable_math=True,
             )  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
 import numpy as np
@@ -68,7 +68,7 @@ def power_of_ten(exponent: int) -> str:
     return str(10**exponent) if 0 <= exponent <= 2 else f"10{raised(exponent)}"
 
 
-def binary(count: int) -> str:
+def binary(count: int, digits: int = 3) -> str:
     """Return bytes in the largest binary unit that leaves at least 1; a whole number stays whole.
 
     >>> binary(2**21), binary(2_194_830_951_552)
@@ -76,7 +76,7 @@ def binary(count: int) -> str:
     """
     power = min((count.bit_length() - 1) // 10, len(BINARY_UNITS) - 1)
     unit = 2 ** (10 * power)
-    return f"{f'{count // unit:,}' if count % unit == 0 else f'{count / unit:.3f}'} {BINARY_UNITS[power]}"
+    return f"{f'{count // unit:,}' if count % unit == 0 else f'{count / unit:.{digits}f}'} {BINARY_UNITS[power]}"
 
 
 def percent(share: float, digits: int = 1) -> str:
@@ -136,3 +136,25 @@ def said(html: str) -> str:
     for entity, sign in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#x27;", "'"), ("&nbsp;", " "), ("&amp;", "&")):
         text = text.replace(entity, sign)
     return " ".join(text.split())
+
+
+def magnitude(value: float) -> str:
+    """Return the nearest power of ten, for a number whose digits mean nothing.
+
+    >>> magnitude(1.1e-16)
+    '10⁻¹⁶'
+    """
+    return power_of_ten(round(math.log10(value)))
+
+
+def _unbroken(write: Callable[..., str], space: str = "\u00a0") -> Callable[..., str]:
+    return lambda *given: write(*given).replace(" ", space)
+
+
+#: For the article, where a number and its unit stay on one line.
+FILTERS: dict[str, Callable[..., str]] = {
+    "percent": _unbroken(percent, "\u202f"),
+    "sci": _unbroken(scientific),
+    "binary": _unbroken(binary),
+    "magnitude": magnitude,
+}

@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import param
@@ -36,7 +37,8 @@ class Control:
     label : str
         The accessible name; ``d_k`` in it is shown as d with a small k.
     place : str
-        ``settings`` for the fold, ``primary`` for under the stage, ``drawn`` where the drawing is the control.
+        ``settings`` for the fold, ``primary`` for under the stage, ``drawn`` where the drawing is the control,
+        ``numbers`` where a drawing in that fold holds it.
     view : bool
         Whether it says what is looked at, not what is computed: a scene stays the same scene without it.
     linked : bool
@@ -220,6 +222,8 @@ class FigureState(param.Parameterized):
     """Base of the figures' states: its parameters, in their order, are the controls and the keys of the address."""
 
     fold = Choice("none", FOLDS, label="Fold", kind="none", place="drawn", view=True)
+    # By key, why what was typed last was not used as it is: for drawings that hold a control.
+    notes: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
     def names(cls) -> list[str]:

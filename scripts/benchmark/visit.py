@@ -4,29 +4,38 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
+import math
 import os
 import re
 import signal
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import BrowserContext, Page, Playwright
+from playwright.sync_api import BrowserContext, CDPSession, Error, Page, Playwright, TimeoutError
 
 from benchmark.line import Host
 from panel_freeze.bake import BROWSER_ARGUMENTS
 
 PROBE = Path(__file__).with_name("probe.js").read_text(encoding="utf-8")
 PATIENCE = 60_000  # milliseconds until a page must have answered
+LATE = f"over {PATIENCE // 1000} s"
 PAUSE = 100  # milliseconds without a patch, after which a figure has drawn what a change brought
 WORKS = 0.005  # seconds for which a slowed browser works at a time
 LOOK_AGAIN = 10  # turns of work and rest, after which new processes are looked for
 CALM = 1.5  # seconds without a request, after which a page has all it wants
+
+# Of the page's own thread: seconds of all its tasks and of three kinds, and how often it laid out and styled anew.
+METRICS = (
+    *("TaskDuration", "ScriptDuration", "LayoutDuration", "RecalcStyleDuration"),
+    *("LayoutCount", "RecalcStyleCount"),
+)
 
 #: A control by its label, and a readout that follows it; by figure.
 Control = Mapping[str, str]
@@ -42,6 +51,10 @@ class Visited:
     requests: int
     shift: float  # of the layout
     work: float  # seconds of all processors until every figure has answered
+    live_work: float = math.nan  # seconds of all processors until all figures are live
+    thread: Mapping[str, float] = field(default_factory=dict)  # `METRICS` of the page's thread until then
+    census: Mapping[str, int] = field(default_factory=dict)  # nodes, style elements, style sheets
+    missing: str = ""  # what to say of marks that were not reached
 
 
 @contextmanager
@@ -52,8 +65,8 @@ def profile() -> Iterator[Path]:
 
 
 @contextmanager
-def browser(playwright: Playwright, folder: Path) -> Iterator[BrowserContext]:
-    """Start a browser with the profile in a folder."""
+def browser(playwright: Playwright, folder: Path, *, draws_all: bool = True) -> Iterator[BrowserContext]:
+    """Start a browser with the profile in a folder; pages draw all figures, or those near the screen."""
     context = playwright.chromium.launch_persistent_context(
         str(folder),
         executable_path=os.environ.get("CHROMIUM_PATH") or None,
@@ -61,32 +74,76 @@ def browser(playwright: Playwright, folder: Path) -> Iterator[BrowserContext]:
         viewport={"width": 1280, "height": 900},
     )
     context.set_default_timeout(PATIENCE)
-    context.add_init_script(PROBE)
+    context.add_init_script(f"window.drawsAll = {json.dumps(draws_all)};\n{PROBE}")
     try:
         yield context
     finally:
         context.close()
 
 
-def opened(context: BrowserContext, address: str, controls: Sequence[Control]) -> tuple[Page, Mapping[str, float]]:
-    """Open a page, wait until every figure has answered a change, and return its marks in seconds."""
-    page = context.pages[0]
-    page.goto(address, wait_until="commit")
-    marks = page.evaluate("given => probe.answers(...given)", [list(controls), PATIENCE])
-    return page, {name: value / 1000 for name, value in marks.items()}
+def opened(page: Page, address: str, controls: Sequence[Control], at_live: Callable[[], object] = lambda: None) -> str:
+    """Open a page, and wait until every figure has answered a change; return what kept them from it, if anything.
+
+    `at_live` is called when all are live, while the first changes are made.
+    """
+    try:
+        page.goto(address, wait_until="commit")
+        begin = "given => { probe.run = probe.answers(...given); probe.run.catch(() => {}); }"
+        page.evaluate(begin, [list(controls), PATIENCE])
+        page.evaluate("() => Promise.race([probe.live, probe.run])")
+        at_live()
+        marks = page.evaluate("() => probe.run")
+    except TimeoutError:
+        marks = {}
+    except Error as error:
+        return f"failed ({error.message.splitlines()[0]})"
+    return "" if "answered" in marks else LATE
 
 
-def visit(playwright: Playwright, folder: Path, host: Host, address: str, controls: Sequence[Control]) -> Visited:
-    """Visit a page, and leave it when it has loaded all it wants."""
+def visit(
+    playwright: Playwright,
+    folder: Path,
+    host: Host,
+    address: str,
+    controls: Sequence[Control],
+    *,
+    draws_all: bool = True,
+) -> Visited:
+    """Visit a page, and leave it when it has loaded all it wants, or has not answered in time."""
     host.log.clear()
-    with browser(playwright, folder) as context:
+    live: dict[str, Any] = {}
+    with browser(playwright, folder, draws_all=draws_all) as context:
+        page = context.pages[0]
+        session = context.new_cdp_session(page)
+        session.send("Performance.enable")
         before = _work(folder)
-        page, seconds = opened(context, address, controls)
+
+        def at_live() -> None:
+            live.update(live_work=_work(folder) - before, thread=_metrics(session))
+
+        missing = opened(page, address, controls, at_live)
         work = _work(folder) - before
         wait_until_calm(host)
-        started, shift = page.evaluate("() => [performance.timeOrigin / 1000, probe.shift]")
-    until_live = host.sent(started + seconds["live"])
-    return Visited(seconds, until_live, host.sent(), len(host.log), shift, work)
+        noted = _noted(page)
+    seconds = {name: value / 1000 for name, value in noted["marks"].items()}
+    sent = host.sent(noted["origin"] / 1000 + seconds.get("live", math.inf)), host.sent(), len(host.log)
+    reached = {**live, "census": noted["census"]} if "live" in seconds else {}
+    return Visited(seconds, *sent, noted["shift"], work, missing=missing, **reached)
+
+
+def _metrics(session: CDPSession) -> dict[str, float]:
+    found = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
+    return {name: found[name] for name in METRICS}
+
+
+def _noted(page: Page) -> Mapping[str, Any]:
+    """Return what the page's probe has noted so far; nothing if the page has not even come."""
+    if page.url == "about:blank":
+        return {"marks": {}, "shift": 0.0, "origin": 0.0, "census": {}}
+    noted: Mapping[str, Any] = page.evaluate(
+        "() => ({ marks: probe.marks, shift: probe.shift, origin: performance.timeOrigin, census: probe.census() })"
+    )
+    return noted
 
 
 def wait_until_calm(host: Host) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from panel_freeze import bundle
 from panel_freeze._errors import FreezeError
 from panel_freeze.assets import ensure_assets
-from panel_freeze.bake import RUNTIME, Bench, build_documents, compile_python, prepare, take_pictures
+from panel_freeze.bake import RUNTIME, Workbench, build_documents, compile_python, prepare, take_pictures
 from panel_freeze.output import check_output, swap
 from panel_freeze.project import load_project
 from panel_freeze.publish import Parts, write_site
@@ -64,7 +64,7 @@ def build(configuration: Path, out: Path, *, cache: Path | None, mirror: str | N
     out.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{out.name}.new.", dir=out.parent) as name:
         work = Path(name)
-        bench = partial(Bench, assets=assets, libraries=libraries, executable=executable)
+        bench = partial(Workbench, assets=assets, libraries=libraries, executable=executable)
         own = (*project.python, "panel_freeze_resident")
         python = compile_python(sources, own, compiled, lambda files: bench(work / "compile", python=files), say)
         say("Running the figures in the browser's Python …")

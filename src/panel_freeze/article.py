@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -30,6 +29,10 @@ _NOT_PROSE = re.compile(
 # The end of an equation and the comma or the like after it, which belongs on the same line.
 _POINTED = re.compile(r"</math></span>([,.;:)]+)")
 
+# Stands for a drawing while the text around it is Markdown, which would change what is in it: letters of nobody.
+_PLACE = "\ue000{}\ue001"
+_PLACED = re.compile("<p>{0}</p>|{0}".format(_PLACE.format(r"(\d+)")))
+
 
 @dataclass(frozen=True)
 class Article:
@@ -54,6 +57,7 @@ def render_article(
     numbers: Mapping[str, Any],
     figure: Callable[[str], Markup],
     filters: Mapping[str, Callable[..., str]],
+    drawings: Mapping[str, str] | None = None,
 ) -> Article:
     """Render the article.
 
@@ -67,11 +71,13 @@ def render_article(
         Returns a figure's HTML.
     filters : mapping
         Ways to write a number, by name.
+    drawings : mapping, optional
+        HTML by name; ``{{ drawing("NAME") }}`` places one, as it is.
 
     Raises
     ------
     FreezeError
-        If the article types a number, names a number that does not exist, or has a faulty equation.
+        If the article types a number, names a number or drawing that does not exist, or has a faulty equation.
     """
     source = path.read_text(encoding="utf-8")
     if found := typed_numbers(source):
@@ -80,10 +86,20 @@ def render_article(
             f"{path.name}, line {line}: the number {number} is typed by hand. Use a value of the numbers module, "
             f'or {{{{ typed("{number}") }}}} if it is no claim (a year, a seed). {len(found)} such in all.'
         )
+    pieces = dict(drawings or {})
+
+    def drawing(name: str) -> str:
+        if name not in pieces:
+            known = f"there are {', '.join(pieces)}" if pieces else "there are none"
+            raise FreezeError(
+                f"{path.name} places a drawing '{name}', which the drawings module does not give; {known}."
+            )
+        return _PLACE.format(list(pieces).index(name))
+
     environment = jinja2.Environment(undefined=_Missing, autoescape=False, trim_blocks=True)
     environment.filters |= dict(filters)
     try:
-        text = environment.from_string(source).render(numbers=numbers, figure=figure, typed=str)
+        text = environment.from_string(source).render(numbers=numbers, figure=figure, drawing=drawing, typed=str)
     except jinja2.TemplateError as error:
         place = f", line {error.lineno}" if isinstance(error, jinja2.TemplateSyntaxError) else ""
         raise FreezeError(f"{path.name}{place}: {error.message}.") from error
@@ -97,7 +113,9 @@ def render_article(
             words = "".join(child.content for child in following.children)
             headings.append((int(token.tag[1]), str(token.attrs["id"]), words))
     html = parser.renderer.render(tokens, parser.options, {})
-    return Article(Markup(_POINTED.sub(r"</math>\1</span>", html)), tuple(headings))
+    html = _POINTED.sub(r"</math>\1</span>", html)
+    html = _PLACED.sub(lambda found: list(pieces.values())[int(found[1] or found[2])], html)
+    return Article(Markup(html), tuple(headings))
 
 
 class _Missing(jinja2.StrictUndefined):
@@ -129,7 +147,7 @@ def _equation(latex: str, options: Mapping[str, Any]) -> str:
         raise FreezeError(f"The equation {latex.strip()!r} cannot be set: {error or type(error).__name__}.") from error
 
 
-# Ways to write a number, for the article.
+# Ways to write a number, for any article. A site may add its own: `filters` of site.toml.
 
 
 def write_integer(value: int) -> str:
@@ -154,46 +172,12 @@ def write_up_to(value: Any, digits: int) -> str:
     """Return a number, or a list of numbers, with at most `digits` decimals: ``2``, ``0.9846``."""
     if isinstance(value, list):
         return "[" + ", ".join(write_up_to(item, digits) for item in value) + "]"
-    return f"{value:.{digits}f}".rstrip("0").rstrip(".").replace("-", "−")
-
-
-def write_percent(value: float, digits: int = 1) -> str:
-    """Return ``7.3 %``, with a thin space that does not break."""
-    return f"{100 * value:.{digits}f}\u202f%"
-
-
-def write_scientific(value: float, digits: int = 1) -> str:
-    """Return ``1.3 × 10⁻⁶``."""
-    mantissa, exponent = f"{value:.{digits}e}".split("e")
-    return f"{mantissa}\u00a0×\u00a010{_raised(int(exponent))}".replace("-", "−")
-
-
-def write_magnitude(value: float) -> str:
-    """Return the nearest power of ten, ``10⁻¹⁶``, for a number whose digits mean nothing."""
-    return f"10{_raised(round(math.log10(value)))}"
-
-
-def write_binary(value: int, digits: int = 3) -> str:
-    """Return bytes in the largest fitting unit, ``1.996 TiB``; a whole number stays whole."""
-    power = min((value.bit_length() - 1) // 10, len(_BINARY_UNITS) - 1)
-    unit = 1 << (10 * power)
-    number = f"{value // unit:,}" if value % unit == 0 else f"{value / unit:.{digits}f}"
-    return f"{number}\u00a0{_BINARY_UNITS[power]}"
-
-
-_BINARY_UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
-
-
-def _raised(exponent: int) -> str:
-    return str(exponent).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+    text = f"{value:.{digits}f}"
+    return (text.rstrip("0").rstrip(".") if digits else text).replace("-", "−")
 
 
 FILTERS: dict[str, Callable[..., str]] = {
     "integer": write_integer,
-    "percent": write_percent,
     "upto": write_up_to,
-    "sci": write_scientific,
-    "magnitude": write_magnitude,
-    "binary": write_binary,
     **{f"f{digits}": write_fixed(digits) for digits in range(9)},
 }

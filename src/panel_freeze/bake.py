@@ -80,6 +80,7 @@ class Documents:
     snapshots: dict[str, Snapshot]
     fresh: bytes  # what a fresh memory holds when neither clock nor chance stand still
     extras: dict[str, tuple[Extra, ...]] = field(default_factory=dict)
+    drawings: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ def browser_page(executable: str | None, **options: Any) -> Iterator[Any]:
             browser.close()
 
 
-class Bench:
+class Workbench:
     """A browser's Python with some files in it, to which the bake gives its tasks.
 
     Parameters
@@ -197,7 +198,7 @@ def _baker() -> Files:
 
 
 def compile_python(
-    sources: Files, own: tuple[str, ...], folder: Path, bench: Callable[[Files], Bench], report: Report
+    sources: Files, own: tuple[str, ...], folder: Path, bench: Callable[[Files], Workbench], report: Report
 ) -> Files:
     """Compile sources with the browser's own Python; what was compiled before is taken from the cache.
 
@@ -258,13 +259,14 @@ class Prepared:
     """What is known of a site before its figures are built for good."""
 
     numbers: dict[str, Any]
+    drawings: dict[str, str]
     imported: frozenset[str]
     fresh: bytes
     opened: frozenset[str]  # data files
 
 
-def prepare(project: Project, bench: Bench, data: Collection[str]) -> Prepared:
-    """Work out the article's numbers, and see which data files the apps open while they are built.
+def prepare(project: Project, bench: Workbench, data: Collection[str]) -> Prepared:
+    """Work out the article's numbers and drawings, and see which data files the apps open while they are built.
 
     Each has a Python of its own: the saved memory is not to carry their traces.
 
@@ -272,7 +274,7 @@ def prepare(project: Project, bench: Bench, data: Collection[str]) -> Prepared:
     ----------
     project : Project
         The site's configuration.
-    bench : Bench
+    bench : Workbench
         A browser's Python with all files of the site's packages.
     data : collection of str
         The files in question, by path in site-packages; if there are none, no app is built.
@@ -280,22 +282,24 @@ def prepare(project: Project, bench: Bench, data: Collection[str]) -> Prepared:
     Raises
     ------
     FreezeError
-        If the numbers module fails, or an app that was built for its files.
+        If the module of the numbers or of the drawings fails, or an app that was built for its files.
     """
     figures = json.dumps([_figures(project), sorted(data)])
     look = f"import json, panel_freeze_baker; panel_freeze_baker.opened_files(*json.loads({json.dumps(figures)}))"
-    tasks = [partial(bench.run, "numbers", module=project.numbers, fresh="fresh.bin")]
+    modules = {"numbers": project.numbers, "drawings": project.drawings}
+    tasks = [partial(bench.run, "numbers", module=modules if any(modules.values()) else None, fresh="fresh.bin")]
     tasks += [partial(bench.run, "run", code=look)] if data else []
     numbers, *looked = together(tasks)
     if "reason" in numbers["numbers"]:
         failure = numbers["numbers"]
-        raise FreezeError(f"The numbers module {project.numbers} failed: {failure['reason']}\n{failure['details']}")
+        raise FreezeError(f"The module {failure['module']} failed: {failure['reason']}\n{failure['details']}")
     opened: set[str] = set()
     for answer in map(json.loads, looked):
         _check_build(answer["built"])
         opened |= set(answer["opened"])
     return Prepared(
         numbers=json.loads(numbers["numbers"]["values"]),
+        drawings=numbers["numbers"].get("drawings", {}),
         imported=frozenset(numbers["imported"]),
         fresh=bench.saved("fresh.bin"),
         opened=frozenset(opened),
@@ -308,7 +312,7 @@ def _figures(project: Project) -> list[dict[str, Any]]:
     ]
 
 
-def build_documents(project: Project, bench: Bench, prepared: Prepared) -> Documents:
+def build_documents(project: Project, bench: Workbench, prepared: Prepared) -> Documents:
     """Run every app in the browser's Python.
 
     Raises
@@ -335,10 +339,11 @@ def build_documents(project: Project, bench: Bench, prepared: Prepared) -> Docum
         snapshots={result["kind"]: snapshot for result, snapshot in builds},
         fresh=prepared.fresh,
         extras=extras,
+        drawings=prepared.drawings,
     )
 
 
-def _build_in(bench: Bench, agent: str | None, figures: list[dict[str, Any]]) -> tuple[dict[str, Any], Snapshot]:
+def _build_in(bench: Workbench, agent: str | None, figures: list[dict[str, Any]]) -> tuple[dict[str, Any], Snapshot]:
     """Build all figures in a browser of one kind, and save its Python's memory."""
     name, fresh = (f"{what}-{USER_AGENTS.index(agent)}.bin" for what in ("memory", "fresh"))
     result = bench.run("build", user_agent=agent, figures=figures, snapshot=name, fresh=fresh)

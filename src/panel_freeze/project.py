@@ -34,6 +34,8 @@ class Project:
     python: tuple[str, ...]
     files: tuple[str, ...] = ()
     preload: tuple[Path, ...] = ()
+    drawings: str | None = None
+    filters: str | None = None
     budgets: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -84,6 +86,8 @@ def load_project(path: Path) -> Project:
         package=site.text("package"),
         figures=site.names("figures"),
         numbers=site.text("numbers", "") or None,
+        drawings=site.text("drawings", "") or None,
+        filters=site.text("filters", "") or None,
         python=bundle.names("python"),
         files=bundle.names("files", ()),
         preload=tuple(root / name for name in site.names("preload", ())),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -55,12 +56,17 @@ MODULES = (
     "pyodide-boot.js",
     "worker.js",
     "address.js",
-    "choice.js",
+    "morph.js",
+    "sets.js",
+    "sheets.js",
+    "show.js",
+    "way-to-start.js",
     "contents.js",
-    "names.js",
+    "accessible-names.js",
     "queue.js",
     "figure.js",
-    "ink.js",
+    "print.js",
+    "links.js",
     "selftest.js",
     "page.js",
 )
@@ -171,7 +177,8 @@ def write_site(project: Project, parts: Parts, folder: Path, *, boot: str = "aut
         built = parts.documents.figures[name]
         return _figure_html(name, number, built, pictures[name], root, first=number == 1 or eager)
 
-    article = render_article(project.article, parts.documents.numbers, figure, FILTERS)
+    baked = parts.documents
+    article = render_article(project.article, baked.numbers, figure, FILTERS | own_filters(project), baked.drawings)
     common = {"title": project.title, "description": project.description, "language": project.language}
     _write(
         folder / "index.html",
@@ -220,6 +227,22 @@ def _licence(file: Path, shelf: Shelf) -> str:
     """Shelve a licence, and return the line of the style sheet that tells where it is."""
     name = file.name if file.suffix else f"{file.name}.txt"
     return f"\n/* Licence of fonts: ./{Path(shelf.put(name, file.read_bytes())).name} */\n"
+
+
+def own_filters(project: Project) -> dict[str, Callable[..., str]]:
+    """Return the site's own ways to write a number: ``FILTERS`` of the module that site.toml names.
+
+    Raises
+    ------
+    FreezeError
+        If the module cannot be imported, or has none.
+    """
+    if not project.filters:
+        return {}
+    try:
+        return dict(importlib.import_module(project.filters).FILTERS)
+    except (ImportError, AttributeError) as error:
+        raise FreezeError(f"'filters' in [site] names {project.filters}, which gives no FILTERS: {error}.") from error
 
 
 def _settings(project: Project, parts: Parts, shelf: Shelf, boot: str) -> dict[str, Any]:

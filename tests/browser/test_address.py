@@ -79,8 +79,8 @@ def test_hostile_link_opens(visit, address, all_state_keys, value):
 
 
 def test_one_bad_item_leaves_the_others(visit, address, numbers):
-    card = visit(f"{address}?asymmetry.mode=separate&asymmetry.seed=NaN&asymmetry.cell=9,2").figure("asymmetry")
-    card.shows("weight_error", numbers["fig1_separate_weight_error"]["value"], 1e-7)
+    card = visit(f"{address}?asymmetry.mode=tied&asymmetry.seed=NaN&asymmetry.cell=9,2&asymmetry.fold=settings").figure("asymmetry")
+    card.shows("weight_error", numbers["fig1_tied_weight_error"]["value"], 1e-7)
     expect(card.notice).to_contain_text("seed=NaN was ignored")
     expect(card.notice).to_contain_text("cell=9,2 was moved to 6,2")
     expect(card.control("combobox", "Row")).to_have_value(re.compile("6"))
@@ -90,20 +90,20 @@ def test_state_is_written_without_a_history_entry(visit, address):
     visit = visit(f"{address}?utm_source=a+b&x=%20y&figure.z=1#article")
     card = visit.figure("asymmetry")
     length = visit.page.evaluate("() => history.length")
-    card.operate("radiogroup", "Mode", "Separate")
-    expect(visit.page).to_have_url(f"{address}?utm_source=a+b&x=%20y&figure.z=1&asymmetry.mode=separate#article")
+    card.operate("radiogroup", "Mode", "Tied")
+    expect(visit.page).to_have_url(f"{address}?utm_source=a+b&x=%20y&figure.z=1&asymmetry.mode=tied#article")
     card.operate("combobox", "Row", "4 with")
-    expect(visit.page).to_have_url(re.compile("&asymmetry.mode=separate&asymmetry.cell=4,3#article$"))
+    expect(visit.page).to_have_url(re.compile("&asymmetry.mode=tied&asymmetry.cell=4,3&asymmetry.fold=settings#article$"))
     card.operate("button", "Reset")
     expect(visit.page).to_have_url(f"{address}?utm_source=a+b&x=%20y&figure.z=1#article")
     assert visit.page.evaluate("() => history.length") == length
 
 
 def test_link_opens_in_its_state(visit, address, numbers):
-    card = visit(f"{address}?asymmetry.mode=tied&asymmetry.show=weights").figure("asymmetry")
+    card = visit(f"{address}?asymmetry.mode=tied&asymmetry.show=scores").figure("asymmetry")
     card.shows("weight_error", numbers["fig1_tied_weight_error"]["value"], 1e-7)
     expect(card.control("radio", "Tied")).to_be_checked()
-    expect(card.control("radio", "Weights")).to_be_checked()
+    expect(card.control("radio", "Scores")).to_be_checked()
     expect(card.notice).to_have_count(0)
 
 
@@ -113,20 +113,34 @@ def test_link_of_the_text_sets_a_scene(visit, address, numbers):
     card.follow("?asymmetry.mode=separate&asymmetry.relation=double")
     card.shows("score_error", 0.0, numbers["fig1_counterexample_scaled_key"]["tolerance"])
     expect(card.control("button", "W_k = 2 W_q")).to_have_attribute("aria-pressed", "true")
-    expect(visit.page).to_have_url(re.compile("asymmetry.mode=separate&asymmetry.relation=double$"))
+    expect(visit.page).to_have_url(re.compile("asymmetry.relation=double$"))
     expect(card.element).to_be_in_viewport()
+
+
+def test_back_and_forward_are_followed(visit, address, numbers):
+    visit = visit(address)
+    card = visit.figure("asymmetry")
+    length = visit.page.evaluate("() => history.length")
+    for query, error in (("mode=tied", "fig1_tied_weight_error"), ("mode=separate", "fig1_separate_weight_error")):
+        card.follow(f"?asymmetry.{query}")
+        card.shows("weight_error", numbers[error]["value"], 1e-7)
+    assert visit.page.evaluate("() => history.length") == length + 2
+    visit.page.go_back()
+    card.shows("weight_error", numbers["fig1_tied_weight_error"]["value"], 1e-7)
+    visit.page.go_forward()
+    card.shows("weight_error", numbers["fig1_separate_weight_error"]["value"], 1e-7)
 
 
 def test_copied_link_opens_what_was_seen(visit, address, numbers):
     first = visit(address, permissions=["clipboard-read", "clipboard-write"])
     card = first.figure("asymmetry")
-    card.operate("radiogroup", "Mode", "Separate")
-    card.shows("weight_error", numbers["fig1_separate_weight_error"]["value"], 1e-7)
+    card.operate("radiogroup", "Mode", "Tied")
+    card.shows("weight_error", numbers["fig1_tied_weight_error"]["value"], 1e-7)
     card.operate("button", "Copy link")
     expect(card.element.get_by_role("button", name="Copied")).to_be_visible()
     copied = first.page.evaluate("() => navigator.clipboard.readText()")
-    assert copied == f"{address}?asymmetry.mode=separate#asymmetry"
-    visit(copied).figure("asymmetry").shows("weight_error", numbers["fig1_separate_weight_error"]["value"], 1e-7)
+    assert copied == f"{address}?asymmetry.mode=tied#asymmetry"
+    visit(copied).figure("asymmetry").shows("weight_error", numbers["fig1_tied_weight_error"]["value"], 1e-7)
 
 
 @pytest.mark.provokes("ERR_ABORTED")  # leaving a page ends what it still fetches
@@ -141,13 +155,13 @@ def test_open_alone_keeps_the_state(visit, address, numbers):
 @pytest.mark.provokes("ERR_ABORTED")
 def test_back_brings_a_live_page(visit, address, numbers):
     visit = visit(address)
-    visit.figure("asymmetry").operate("radiogroup", "Mode", "Separate")
-    expect(visit.page).to_have_url(re.compile("mode=separate"))
+    visit.figure("asymmetry").operate("radiogroup", "Mode", "Tied")
+    expect(visit.page).to_have_url(re.compile("mode=tied"))
     visit.page.goto(f"{address}figures/asymmetry/", wait_until="commit")
     visit.figure("asymmetry").reaches("live")
     visit.page.go_back(wait_until="commit")
     card = visit.figure("asymmetry")
     card.reaches("live")
-    card.shows("weight_error", numbers["fig1_separate_weight_error"]["value"], 1e-7)
-    card.operate("radiogroup", "Mode", "Tied")
     card.shows("weight_error", numbers["fig1_tied_weight_error"]["value"], 1e-7)
+    card.operate("radiogroup", "Mode", "Separate")
+    card.shows("weight_error", numbers["fig1_separate_weight_error"]["value"], 1e-7)

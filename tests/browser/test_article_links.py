@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import math
+import importlib
 import re
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from playwright.sync_api import expect
+
+from figures.shared.state import to_text
 
 ARTICLE = Path(__file__).resolve().parents[2] / "site" / "article.md"
 
@@ -29,22 +32,20 @@ class Band(NamedTuple):
 # A link, what it leads to, and what the figure shows then: a path into tests/data/numbers.json, a list of such, a
 # `Near` or a `Band`.
 PROMISES: dict[str, dict[str, Any]] = {
-    "?asymmetry.divisor=one#asymmetry": {
+    "?asymmetry.divisor=one&asymmetry.mode=none#asymmetry": {
         "context_journey": "intro_context_journey",
         "input_spread": "intro_spread_inputs",
         "output_spread": "intro_spread_outputs",
         "spread_ratio": "intro_spread_ratio",
         "nearest": "intro_nearest",
+        "weight_error": "fig1_none_weight_error_unscaled.max_abs",
     },
-    "?asymmetry.show=weights#asymmetry": {
+    "?asymmetry.mode=none#asymmetry": {
         "score_error": "fig1_none_score_error",
         "weight_error": "fig1_none_weight_error_sqrt2.max_abs",
         "pair": ["fig1_none_journey_starts", "fig1_none_starts_journey"],
         "softmax_denominators": "fig1_denominators_sqrt2",
         "row_sums": "fig1_row_sums",
-    },
-    "?asymmetry.divisor=one&asymmetry.show=weights#asymmetry": {
-        "weight_error": "fig1_none_weight_error_unscaled.max_abs",
     },
     "?asymmetry.mode=tied#asymmetry": {
         "score_error": "fig1_tied_score_error",
@@ -57,7 +58,7 @@ PROMISES: dict[str, dict[str, Any]] = {
     "?asymmetry.mode=separate&asymmetry.relation=double#asymmetry": {
         "score_error": "fig1_counterexample_scaled_key",
     },
-    "?asymmetry.relation=identity&asymmetry.show=weights#asymmetry": {
+    "?asymmetry.relation=identity#asymmetry": {
         "weight_error": "fig1_counterexample_symmetric_weights",
     },
     "?scaling.d_k=768#scaling": {
@@ -87,7 +88,7 @@ PROMISES: dict[str, dict[str, Any]] = {
     },
     "?dropout.p=0.1#dropout": {"factor": Near(1 / 0.9, 1e-12)},
     "?dropout.p=1#dropout": {"row_sums": Near([0.0] * 6), "factor": Near(None)},
-    "?heads.line=5#heads": {"shape": "fig5_trace_toy.4.1"},
+    "?heads.line=5&heads.preset=toy#heads": {"shape": "fig5_trace_toy.4.1"},
     "?heads.preset=small#heads": {"max_difference": Near(0.0, 1e-12)},
     "?heads.line=7&heads.preset=gpt2#heads": {"divisor": "fig5_divisor_split", "divisor_wrong": "fig5_divisor_wrong"},
     "?heads.kind=wrapper&heads.preset=gpt2#heads": {
@@ -152,10 +153,20 @@ def test_link_shows_what_the_text_promises(shared, reader, numbers, link):
             )
         else:
             card.shows(readout, *expected(numbers, promise))
-    # The figure is in view, and its state in the address, which shows it to others.
-    top = card.element.evaluate("e => e.getBoundingClientRect().top")
-    assert math.isclose(top, 0, abs_tol=40)
-    state = {key: value for key, value in parse_qs(urlsplit(link).query).items()}
+    # The drawing is in view, the figure has the focus, and its state is in the address, which shows it to others.
+    seen = card.element.locator("[data-stage]").evaluate(
+        """e => { const { top, bottom, height } = e.getBoundingClientRect();
+                  return (Math.min(bottom, innerHeight) - Math.max(top, 0)) / Math.min(height, innerHeight); }"""
+    )
+    assert seen >= 0.6
+    expect(card.element).to_be_focused()
+    expect(shared.page.get_by_role("button", name="Back to the text")).to_be_visible()
+    defaults = importlib.import_module(f"figures.{name}").app().state.defaults()
+    state = {
+        key: value
+        for key, value in parse_qs(urlsplit(link).query).items()
+        if value != [to_text(defaults[key.partition(".")[2]])]
+    }
     card.until(
         lambda: {k: v for k, v in parse_qs(urlsplit(shared.page.url).query).items() if k.startswith(f"{name}.")},
         lambda found: found == state,
@@ -166,8 +177,8 @@ def test_link_shows_what_the_text_promises(shared, reader, numbers, link):
 
 def test_anchor_leads_to_its_section_whatever_the_address_says(shared, reader):
     page = shared.page
-    shared.figure("asymmetry").operate("radiogroup", "Mode", "Separate")
-    page.wait_for_url(re.compile("asymmetry.mode=separate"))
+    shared.figure("asymmetry").operate("radiogroup", "Mode", "Tied")
+    page.wait_for_url(re.compile("asymmetry.mode=tied"))
     page.locator('main a[href="#glossary"]').first.click()
     shared.figure("asymmetry").until(
         lambda: page.locator("#glossary").evaluate("e => e.getBoundingClientRect().top"),

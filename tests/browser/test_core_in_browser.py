@@ -13,7 +13,7 @@ import pytest
 
 from panel_freeze import bundle
 from panel_freeze.assets import ensure_assets
-from panel_freeze.bake import Bench
+from panel_freeze.bake import Workbench
 
 pytestmark = pytest.mark.browser
 
@@ -98,7 +98,7 @@ def in_browser(tree, tmp_path_factory, in_thread):
     python = numpy | core | {f"project/{path}": data for path, data in tree.items()}
     for name in PYTEST:
         python |= files_of(name)
-    bench = Bench(tmp_path_factory.mktemp("bench"), assets, python, libraries, os.environ.get("CHROMIUM_PATH") or None)
+    bench = Workbench(tmp_path_factory.mktemp("bench"), assets, python, libraries, os.environ.get("CHROMIUM_PATH") or None)
     folder = "/lib/python3.14/site-packages/project"
     return json.loads(in_thread(lambda: bench.run("run", code=f"{RUN}\nrun({folder!r}, {CORE_TESTS!r})")))
 

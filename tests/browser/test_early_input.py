@@ -16,7 +16,7 @@ TOGGLE = """async (count) => {
     }
   };
   find(document.querySelector('figure[data-figure=asymmetry]'));
-  const modes = radios.slice(0, 3);
+  const modes = radios.filter((radio) => radio.name === 'mode');
   let at = 7; // a fixed row of choices that looks like chance
   for (let i = 0; i < count; i += 1) {
     at = (at * 16807) % 2147483647;
@@ -37,8 +37,8 @@ def painted(visit, serve, faults):
 def test_queued_input_is_applied(painted, faults, numbers):
     page = painted()
     card = page.figure("asymmetry")
+    card.operate("radiogroup", "Mode", "No matrices")
     card.operate("radiogroup", "Mode", "Tied")
-    card.operate("radiogroup", "Mode", "Separate")
     card.operate("combobox", "Row", "5 one")
     card.operate("combobox", "Column", "2 journey")
     card.operate("spinbutton", "Weight seed", "7")
@@ -46,10 +46,10 @@ def test_queued_input_is_applied(painted, faults, numbers):
     assert ["asymmetry", "live"] not in page.witness("states")
     faults.mend()
     card.reaches("live")
-    weights = numbers["s34_weights"]["value"]
-    card.shows("pair", [weights[4][1], weights[1][4]], 1e-6)
-    expect(card.control("radio", "Separate")).to_be_checked()
-    expect(page.page).to_have_url(re.compile(r"\?asymmetry.mode=separate&asymmetry.cell=5,2$"))
+    card.shows("weight_error", numbers["fig1_tied_weight_error"]["value"], 1e-7)
+    expect(card.control("radio", "Tied")).to_be_checked()
+    expect(page.page).to_have_url(re.compile(r"\?asymmetry.mode=tied&asymmetry.cell=5,2&asymmetry.fold=settings$"))
+    assert card.element.locator(".note").count() == 0
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_queued_input_keeps_its_order(painted, faults, numbers, first, second, e
 
 
 def test_link_and_queued_input_go_together(painted, faults, numbers):
-    card = painted("?asymmetry.mode=separate").figure("asymmetry")
+    card = painted("?asymmetry.show=scores").figure("asymmetry")
     card.operate("combobox", "Row", "1 Your")
     faults.mend()
     card.reaches("live")
@@ -76,11 +76,11 @@ def test_link_and_queued_input_go_together(painted, faults, numbers):
 
 
 def test_reset_can_be_queued(painted, faults, numbers):
-    card = painted("?asymmetry.mode=separate").figure("asymmetry")
+    card = painted("?asymmetry.mode=none").figure("asymmetry")
     card.operate("button", "Reset")
     faults.mend()
     card.reaches("live")
-    card.shows("weight_error", numbers["fig1_none_weight_error_sqrt2"]["value"]["max_abs"], 1e-9)
+    card.shows("weight_error", numbers["fig1_separate_weight_error"]["value"], 1e-7)
 
 
 def test_presses_are_counted_once(visit, serve, faults, second_site):
@@ -108,7 +108,7 @@ MEANWHILE = """async ([figure, label]) => {
     return null;
   };
   const named = (of, name) => find(document.querySelector(`figure[data-figure=${of}]`),
-    (element) => element.matches('button, label') && element.textContent.trim() === name);
+    (element) => element.matches('button, input[type=radio]') && (element.ariaLabel ?? element.textContent.trim()) === name);
   const busy = () => find(document.querySelector('figure[data-figure=dropout]'), (element) => element.matches('[aria-busy=true]'));
   const order = [];
   const control = named(figure, label);
@@ -141,7 +141,7 @@ def test_a_long_run_can_be_cancelled(visit, address, keep_worker):
     order = page.page.evaluate(MEANWHILE, ["dropout", "Cancel"])
     card = page.figure("dropout")
     card.shows("draws_done", 1)
-    assert order.count("slice") < 30, order  # of forty
+    assert order.count("slice") < 30, order  # of a hundred
     expect(card.control("button", "Cancel")).to_have_attribute("aria-disabled", "true")
 
 
@@ -170,6 +170,7 @@ def test_python_has_one_message_to_itself_on_the_way(visit, address):
     )
     page.open(address)
     card = page.figure("scaling")
+    card.open("settings")
     for seed in range(2, 6):
         card.operate("button", "Resample")
         expect(card.control("spinbutton", "Seed")).to_have_value(str(seed))
@@ -183,5 +184,5 @@ def test_two_hundred_toggles_end_in_the_last(visit, address, numbers):
     page.page.evaluate(TOGGLE, 200)
     card.shows("weight_error", numbers["fig1_tied_weight_error"]["value"], 1e-7)
     expect(card.control("radio", "Tied")).to_be_checked()
-    expect(page.page).to_have_url(re.compile("asymmetry.mode=tied$"))
+    expect(page.page).to_have_url(re.compile("asymmetry.mode=tied"))
     assert card.element.locator("canvas").count() == canvases

@@ -39,8 +39,8 @@ def test_missing_file_is_named_and_can_be_tried_again(visit, serve, site, faults
     card.reaches("live")
     expect(page.page.locator("html")).to_have_attribute("data-figures", "live")
     expect(card.trouble).to_have_count(0)
-    card.operate("radiogroup", "Mode", "Separate")
-    card.shows("weight_error", numbers["fig1_separate_weight_error"]["value"], 1e-7)
+    card.operate("radiogroup", "Mode", "Tied")
+    card.shows("weight_error", numbers["fig1_tied_weight_error"]["value"], 1e-7)
 
 
 @pytest.mark.provokes(ANY_FAULT)
@@ -54,7 +54,7 @@ def test_missing_worker_is_told(visit, serve, faults):
 
 
 @pytest.mark.provokes(ANY_FAULT)
-@pytest.mark.parametrize("start", ["page.", "queue.", "figure."])
+@pytest.mark.parametrize("start", ["page.", "queue.", "figure.", "morph."])
 @pytest.mark.parametrize("fault", ["missing", "page"])
 def test_missing_script_of_the_page_is_told(visit, serve, site, faults, start, fault):
     faults[start] = fault
@@ -71,8 +71,8 @@ def test_missing_script_of_the_page_is_told(visit, serve, site, faults, start, f
 def test_figures_live_without_what_only_helps(visit, serve, faults, start):
     faults[start] = "missing"
     card = visit(serve(handler=faults.handler)).figure("asymmetry")
-    card.operate("radiogroup", "Mode", "Separate")
-    card.until(card.values, lambda values: values["score_error"] > 0, "separate matrices")
+    card.operate("radiogroup", "Mode", "Tied")
+    card.until(card.values, lambda values: values["score_error"] == 0, "one matrix")
 
 
 @pytest.mark.provokes(ANY_FAULT)
@@ -91,8 +91,8 @@ def test_memory_that_does_not_come_whole_is_not_run(visit, serve, faults, fault,
     page = visit(serve(handler=faults.handler))
     expect(page.page.locator("html")).to_have_attribute("data-boot", "cold")
     card = page.figure("asymmetry")
-    card.operate("radiogroup", "Mode", "Separate")
-    card.shows("weight_error", numbers["fig1_separate_weight_error"]["value"], 1e-7)
+    card.operate("radiogroup", "Mode", "Tied")
+    card.shows("weight_error", numbers["fig1_tied_weight_error"]["value"], 1e-7)
 
 
 @pytest.mark.provokes(ANY_FAULT)
@@ -100,8 +100,8 @@ def test_memory_that_does_not_come_whole_is_not_run(visit, serve, faults, fault,
 def test_files_for_later_are_not_needed_to_go_live(visit, serve, faults, start):
     faults[start] = "missing"
     card = visit(serve(handler=faults.handler)).figure("asymmetry")
-    card.operate("radiogroup", "Mode", "Separate")
-    card.until(card.values, lambda values: values["score_error"] > 0, "separate matrices")
+    card.operate("radiogroup", "Mode", "Tied")
+    card.until(card.values, lambda values: values["score_error"] == 0, "one matrix")
 
 
 def spell(card, words):

@@ -24,8 +24,8 @@ def test_site_lives_below_any_path(visit, serve, numbers, prefix):
     page.context.on("request", lambda request: asked.append(request.url))
     page.open(address)
     card = page.figure("asymmetry")
-    card.operate("radiogroup", "Mode", "Separate")
-    card.shows("weight_error", numbers["fig1_separate_weight_error"]["value"], 1e-7)
+    card.operate("radiogroup", "Mode", "Tied")
+    card.shows("weight_error", numbers["fig1_tied_weight_error"]["value"], 1e-7)
     outside = [url for url in asked if not url.startswith((address, "data:", "blob:"))]
     assert not outside
     assert [url for url in asked if "/python." in url], "the worker's requests were not seen"
@@ -45,7 +45,7 @@ def test_figure_alone_goes_live(visit, address, figure):
 
 
 def test_figure_answers_in_a_frame_of_another_site(visit, address, serve, tmp_path, numbers):
-    src = f"{address}figures/asymmetry/?asymmetry.mode=separate"
+    src = f"{address}figures/asymmetry/?asymmetry.mode=tied"
     (tmp_path / "index.html").write_text(
         '<!doctype html><meta charset=utf-8><link rel=icon href="data:,"><title>Host</title>'
         f'<iframe width=700 height=900 src="{src}"></iframe>'
@@ -54,22 +54,22 @@ def test_figure_answers_in_a_frame_of_another_site(visit, address, serve, tmp_pa
     frame = page.page.frame_locator("iframe")
     expect(frame.locator("html")).to_have_attribute("data-figures", "live")
     error = frame.locator("[data-readout=weight_error]")
-    expect(error).to_have_text(f"{numbers['fig1_separate_weight_error']['value']:.4f}")
+    expect(error).to_have_text(f"{numbers['fig1_tied_weight_error']['value']:.4f}")
     before = frame.locator("[data-readout]").all_text_contents()
     # SE-09: what the host says to the frame is nothing to it.
     page.page.evaluate(
         """() => {
             const target = document.querySelector('iframe').contentWindow;
             for (const kind of ['start', 'patch', 'query', 'build', 'ready', 'failed', 'error']) {
-                const message = { kind, figure: 'asymmetry', seq: 1, query: [['mode', 'tied']], code: '1' };
+                const message = { kind, figure: 'asymmetry', seq: 1, query: [['mode', 'none']], code: '1' };
                 target.postMessage(message, '*');
                 target.postMessage(JSON.stringify(message), '*');
             }
         }"""
     )
-    frame.get_by_role("combobox", name="Row").select_option(label="1 Your")
+    frame.get_by_role("gridcell").nth(20).click()
     expect(frame.locator("[data-readout=pair]")).not_to_have_text(before[3])
-    expect(error).to_have_text(f"{numbers['fig1_separate_weight_error']['value']:.4f}")
+    expect(error).to_have_text(f"{numbers['fig1_tied_weight_error']['value']:.4f}")
     assert frame.locator(".trouble").count() == 0
 
 
@@ -82,8 +82,8 @@ def test_policy_of_the_page_is_strict_and_kept(visit, address):
     assert directives["worker-src"] == directives["connect-src"] == "'self'"
     assert "unsafe-eval" not in policy.replace("'wasm-unsafe-eval'", "")
     assert "http" not in policy
-    page.figure("asymmetry").operate("radiogroup", "Mode", "Separate")
-    page.figure("asymmetry").until(lambda: page.page.url, lambda url: "separate" in url, "its address")
+    page.figure("asymmetry").operate("radiogroup", "Mode", "Tied")
+    page.figure("asymmetry").until(lambda: page.page.url, lambda url: "tied" in url, "its address")
     assert page.witness("violations") == []
 
 
@@ -96,8 +96,8 @@ def test_site_lives_under_the_policy_as_a_header(visit, serve, numbers):
 
     page = visit(serve(handler=Strict))
     card = page.figure("asymmetry")
-    card.operate("radiogroup", "Mode", "Separate")
-    card.shows("weight_error", numbers["fig1_separate_weight_error"]["value"], 1e-7)
+    card.operate("radiogroup", "Mode", "Tied")
+    card.shows("weight_error", numbers["fig1_tied_weight_error"]["value"], 1e-7)
     assert page.witness("violations") == []
 
 

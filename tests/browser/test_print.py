@@ -81,7 +81,7 @@ def images(data):
 def test_dark_and_light_print_alike(dark, reader, address):
     from_dark = pdf(dark, format="A4")
     light = reader(address, color_scheme="light")
-    assert images(from_dark) > 12
+    assert images(from_dark) >= 3
     assert pdf(light, format="A4") == from_dark
 
 
@@ -95,7 +95,7 @@ def test_a_phone_prints_the_figures_at_the_width_of_paper(dark, small):
 def test_plots_are_drawn_on_white_and_back(dark):
     page = dark.page
     on_screen = page.evaluate(INK, False)
-    assert len(on_screen) > 12
+    assert len(on_screen) >= 3
     assert {tuple(plot["paper"]) for plot in on_screen} == {(21, 22, 26)}
     page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
     printed = page.evaluate(INK, True)
@@ -108,7 +108,7 @@ def test_plots_are_drawn_on_white_and_back(dark):
 
 def test_text_is_black_on_white(on_paper):
     colours = "(e) => [getComputedStyle(e).color, getComputedStyle(document.body).backgroundColor]"
-    for selector in ("main > p:not([class])", "figure .title", "h1", "#sources + ul a"):
+    for selector in ("main > p:not([class])", "figure h3", "h1", "#sources + ul a"):
         assert on_paper.locator(selector).first.evaluate(colours) == ["rgb(0, 0, 0)", "rgb(255, 255, 255)"], selector
 
 
@@ -128,9 +128,9 @@ def test_figure_fits_on_one_page(on_paper, dark, figure, paper):
 
 def test_figure_shows_its_numbers_and_nothing_to_press(on_paper, dark, figure):
     card = dark.figure(figure)
-    expect(card.element.locator(".title")).to_be_visible()
-    expect(card.element.locator("[data-readout]").first).to_be_visible()
-    expect(card.stage.get_by_role("status")).to_be_visible()
+    expect(card.element.locator("h3")).to_be_visible()
+    expect(card.element.locator("[data-sentence]")).to_be_visible()
+    expect(card.element.locator("[data-stage]")).to_be_visible()
     for role in ("button", "radiogroup", "slider", "spinbutton", "combobox", "switch"):
         for control in card.element.get_by_role(role).all():
             expect(control).to_be_hidden()

@@ -36,7 +36,7 @@ TELL = "Object.defineProperty(Navigator.prototype, 'connection', { get: () => (%
 @pytest.fixture(scope="module")
 def rule(shared, site):
     """The page's own rule: its functions by name."""
-    name = next(file.name for file in (site / "assets").glob("choice.*.js"))
+    name = next(file.name for file in (site / "assets").glob("way-to-start.*.js"))
     call = "([name, what, given]) => import(`./assets/${name}`).then((choice) => choice[what](...given))"
     return lambda what, *given: shared.page.evaluate(call, [name, what, given])
 
@@ -163,18 +163,18 @@ def test_a_line_that_turns_out_to_be_slow(visit, serve, faults):
 def test_python_that_breaks_starts_again_with_the_state(visit, address, numbers, keep_worker):
     page = visit(f"{address}?boot=resumed", init=keep_worker)
     card = page.figure("asymmetry")
-    card.operate("radiogroup", "Mode", "Separate")
-    separate = numbers["fig1_separate_weight_error"]["value"]
-    card.shows("weight_error", separate, 1e-7)
+    card.operate("radiogroup", "Mode", "Tied")
+    tied = numbers["fig1_tied_weight_error"]["value"]
+    card.shows("weight_error", tied, 1e-7)
     page.page.evaluate(
         "() => python.dispatchEvent(new ErrorEvent('error', { message: 'memory access out of bounds' }))"
     )
     expect(page.page.locator("html")).to_have_attribute("data-boot", "cold", timeout=30_000)
-    card.shows("weight_error", separate, 1e-7)
-    card.operate("radiogroup", "Mode", "No matrices")
-    card.shows("score_error", 0.0)
+    card.shows("weight_error", tied, 1e-7)
     card.operate("radiogroup", "Mode", "Separate")
-    card.shows("weight_error", separate, 1e-7)
+    card.shows("score_error", numbers["fig1_separate_score_error"]["value"], 1e-7)
+    card.operate("radiogroup", "Mode", "Tied")
+    card.shows("weight_error", tied, 1e-7)
     assert "out of bounds" in page.page.locator("html").get_attribute("data-fallback")
 
 

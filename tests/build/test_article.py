@@ -13,6 +13,7 @@ import jinja2
 import pytest
 
 from figures.numbers import values
+from figures.shared.format import FILTERS as OWN
 from panel_freeze.article import FILTERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -96,7 +97,7 @@ def quoted(heading):
 @pytest.mark.parametrize("heading", SECTIONS.values())
 def test_built_page_says_the_recorded_numbers(page, numbers, heading):
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined, autoescape=False)
-    environment.filters |= FILTERS
+    environment.filters |= FILTERS | OWN
     known = recorded(numbers)
     left = Text(part(page, f">{html.escape(heading)}</h2>", "<h2")).text
     expressions = [each for each in quoted(heading) if "loop." not in each]

@@ -1,4 +1,7 @@
-"""What lies beside an app is published only if the app opens it, or site.toml lists it; dot files never are."""
+"""What lies beside an app is published only if the app opens it, or site.toml lists it; dot files never are.
+
+What the article is given, numbers and drawings, may be made of files that are not published.
+"""
 
 from __future__ import annotations
 
@@ -22,10 +25,21 @@ templates = "{(SITE / "templates").as_posix()}"
 style = "{(SITE / "style").as_posix()}"
 package = "beside"
 figures = ["rows"]
+numbers = "beside.article"
+drawings = "beside.article"
 
 [bundle]
 python = ["beside"]
 files = ["beside/listed/*.txt"]
+"""
+WORDS = """
+# Data
+
+Drafts: {{ numbers.drafts }}.
+
+{{ drawing("plan") }}
+
+{{ figure("rows") }}
 """
 APP = """
 from pathlib import Path
@@ -46,9 +60,19 @@ def row(which):
     there = ", ".join(sorted(file.name for file in HERE.rglob("*") if file.is_file() and file.suffix != ".pyc"))
     return f'<b data-readout="row" data-value="1">{text}</b> <i>{there}</i>'
 """
+ARTICLE = """
+from pathlib import Path
+
+def values():
+    return {"drafts": len(list((Path(__file__).parent / "notes").iterdir()))}
+
+def drawings():
+    return {"plan": "<svg id='plan'>\\n\\n<text>*plan*</text></svg>"}
+"""
 FILES = {
     "__init__.py": "",
     "rows.py": APP,
+    "article.py": ARTICLE,
     "data/rows.csv": "zero SEEN-CSV\none SEEN-CSV\ntwo SEEN-CSV\n",
     "data/unused.csv": "SECRET-CSV",
     "listed/more.txt": " SEEN-LISTED",
@@ -68,7 +92,7 @@ def beside(tmp_path_factory, in_thread):
         (folder / "beside" / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / "beside" / name).write_text(text, encoding="utf-8")
     (folder / "site.toml").write_text(CONFIGURATION, encoding="utf-8")
-    (folder / "article.md").write_text('# Data\n\n{{ figure("rows") }}\n', encoding="utf-8")
+    (folder / "article.md").write_text(WORDS, encoding="utf-8")
     said = []
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(folder))
@@ -120,3 +144,10 @@ def test_reader_s_app_reads_the_file_beside_it(beside, visit, query):
         figure.operate("button", "Next")
         expect(figure.stage.locator("b")).to_have_text("one SEEN-CSV SEEN-LISTED")
         expect(figure.stage.locator("i")).to_have_text("more.txt, rows.csv")
+
+
+@pytest.mark.browser
+def test_article_has_its_number_and_its_drawing(beside):
+    page = (beside[0] / "index.html").read_text(encoding="utf-8")
+    assert "<p>Drafts: 1.</p>" in page
+    assert "<svg id='plan'>\n\n<text>*plan*</text></svg>" in page

@@ -6,9 +6,7 @@ import xml.etree.ElementTree as ET
 import numpy as np
 import pytest
 
-from attention_core.book import EMBEDDINGS, TOKENS
-from attention_core.projections import mean_pairwise_distance
-from attention_core.softmax import softmax
+from attention_core import EMBEDDINGS, TOKENS, mean_pairwise_distance, softmax
 from figures.drawings import CENTRES, LABELS_APART, _label_places, drawings
 from tests.conftest import ROOT
 

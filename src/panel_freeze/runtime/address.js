@@ -31,9 +31,29 @@ export function withQuery(figure, query, href = location.href) {
   return url.href;
 }
 
-/** @type {Map<string, Record<string, string>>} */
+/** @type {Map<string, Record<string, string>>} what waits to be written */
 const changed = new Map();
+/** @type {Map<string, string>} by figure, the query of the state that it shows */
+const shown = new Map();
 let timer = 0;
+
+/**
+ * Whether the address says another state of a figure than the one it shows, as after Back and Forward.
+ * @param {string} figure
+ */
+export function isElsewhere(figure) {
+  return canonical(readQuery(figure)) !== (shown.get(figure) ?? '[]');
+}
+
+/** @param {string} figure @param {[string, string][]} pairs */
+export function show(figure, pairs) {
+  shown.set(figure, canonical(pairs));
+}
+
+/** @param {[string, string][]} pairs */
+function canonical(pairs) {
+  return JSON.stringify([...pairs].sort());
+}
 
 /**
  * Write a figure's state to the address, once the reader pauses; no history entry is made.
@@ -42,8 +62,15 @@ let timer = 0;
  */
 export function writeQuery(figure, query) {
   changed.set(figure, query);
+  show(figure, Object.entries(query));
   clearTimeout(timer);
   timer = setTimeout(writeNow, 250);
+}
+
+/** The address was changed by Back or Forward: what waited for the one before is not written. */
+export function forget() {
+  clearTimeout(timer);
+  changed.clear();
 }
 
 /** Write at once what waits to be written, before the address is read or left. */

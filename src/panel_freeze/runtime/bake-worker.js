@@ -35,7 +35,7 @@ const tasks = {
   async build({ figures, snapshot }) {
     call('import panel_freeze_resident');
     const built = Object.fromEntries(figures.map(({ name, module, number }) =>
-      [name, ask('panel_freeze_resident.resident.build', name, module, number)]));
+      [name, ask('panel_freeze_resident.resident.build', name, module, number, true)]));
     if (Object.values(built).every(({ reason }) => !reason)) await post(snapshot, save(pyodide, booted.module, tidy));
     // Asked after saving: the memory holds nothing of the baker.
     return { built, ...about(), extras: ask('panel_freeze_baker.extras') };

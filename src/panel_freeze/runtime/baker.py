@@ -55,16 +55,30 @@ def compile_files(paths: list[str], keep: list[str]) -> str:
     return json.dumps(errors)
 
 
-def evaluate_numbers(module: str) -> str:
-    """Return ``values()`` of the site's numbers module as JSON, or why it failed."""
+def evaluate_numbers(modules: dict[str, str | None]) -> str:
+    """Return what the article is given, as JSON, or why a module failed.
+
+    That is ``values()`` of the module of the numbers, and ``drawings()`` of that of the drawings: HTML by name.
+    """
+    given: dict[str, Any] = {"values": "{}", "drawings": {}}
+    name = ""
     try:
-        values: dict[str, Any] = importlib.import_module(module).values()
-        # Text in text: the worker between here and the builder would round integers above 53 bits.
-        return json.dumps({"values": json.dumps(values, allow_nan=False)})
+        if name := modules["numbers"] or "":
+            # Text in text: the worker between here and the builder would round integers above 53 bits.
+            given["values"] = json.dumps(importlib.import_module(name).values(), allow_nan=False)
+        if name := modules["drawings"] or "":
+            given["drawings"] = _drawings(importlib.import_module(name).drawings())
+        return json.dumps(given)
     except Exception as error:
         from panel_freeze_resident import describe  # type: ignore[import-not-found]
 
-        return json.dumps(describe(error))
+        return json.dumps({"module": name, **describe(error)})
+
+
+def _drawings(found: Any) -> dict[str, str]:
+    if not isinstance(found, dict) or not all(isinstance(each, str) for pair in found.items() for each in pair):
+        raise TypeError(f"drawings() must return a dict of HTML texts by name, not {found!r:.80}")
+    return found
 
 
 def opened_files(figures: list[dict[str, Any]], paths: list[str]) -> str:

@@ -8,7 +8,7 @@
  * @property {(figure: string, kind: string, content: any) => void} send
  * @property {(figure: string) => void} again
  * @property {(text: string) => string} localise addresses in a document's JSON, made this site's own
- * @property {(figure: string, model: string, attr: string) => boolean} pending whether the reader has changed it since
+ * @property {(figure: string, model: string, attr: string, seq: number | null) => boolean} pending whether the reader has changed it since
  * @property {any} Bokeh
  */
 
@@ -30,8 +30,12 @@ export class Figure {
     /** @type {State} */
     this.state = 'picture';
     this.stage = /** @type {HTMLElement} */ (element.querySelector('.stage'));
-    /** @type {any[]} patches that came before the drawing was there */
+    /** @type {{ patch: any, seq: number | null }[]} patches that came before the drawing was there */
     this.backlog = [];
+    /** @type {number | null} the page's message that the patch being applied is an answer to */
+    this.answering = null;
+    /** @type {Map<number, Set<HTMLElement>>} by such messages whose changes are to be outlined, what has changed */
+    this.watched = new Map();
   }
 
   /** @param {State} state */
@@ -69,7 +73,7 @@ export class Figure {
     doc.on_change((/** @type {any} */ event) => this.#changed(event), false);
     this.document = doc;
     this.json = json;
-    for (const patch of this.backlog.splice(0)) this.apply(patch);
+    for (const { patch, seq } of this.backlog.splice(0)) this.apply(patch, seq);
     if (this.state === 'picture') this.enter('painted');
   }
 
@@ -109,15 +113,31 @@ export class Figure {
   /**
    * Apply what Python changed, except what the reader has changed again meanwhile.
    * @param {{ events: any[] }} patch
+   * @param {number | null} seq the page's message that it is an answer to, if to any
    */
-  apply(patch) {
+  apply(patch, seq) {
     if (!this.document) {
-      this.backlog.push(patch);
+      this.backlog.push({ patch, seq });
       return;
     }
     const events = patch.events.filter((event) =>
-      !(event.kind === 'ModelChanged' && this.page.pending(this.name, event.model.id, event.attr)));
+      !(event.kind === 'ModelChanged' && this.page.pending(this.name, event.model.id, event.attr, seq)));
+    this.answering = seq;
     if (events.length) this.document.apply_json_patch({ ...patch, events });
+    this.answering = null;
+    const changed = seq === null ? undefined : this.watched.get(seq);
+    for (const { model } of changed ? events : []) for (const element of this.#elements(model?.id)) changed?.add(element);
+  }
+
+  /**
+   * The elements that show a model: its own, or those of the plots that draw its data.
+   * @param {string | undefined} id
+   * @returns {HTMLElement[]}
+   */
+  #elements(id) {
+    const views = [...this.document.views_manager.query((/** @type {any} */ view) => view.model.id === id
+      || (view.canvas_view && view.model.renderers.some((/** @type {any} */ renderer) => renderer.data_source?.id === id)))];
+    return views.map((view) => view.el).filter((element) => element instanceof HTMLElement && element.dataset.quiet === undefined);
   }
 
   /**
@@ -135,12 +155,14 @@ export class Figure {
     const text = document.createElement('pre');
     text.textContent = details;
     unfold.append(summary, button('Copy details', () => navigator.clipboard?.writeText(`${reason}\n\n${details}`)), text);
+    this.stage.inert = this.state === 'failed';
     place.replaceChildren(sentence);
     if (this.state === 'failed') place.append(button('Try again', () => this.page.again(this.name)));
     if (details) place.append(unfold);
   }
 
   calm() {
+    this.stage.inert = false;
     this.element.querySelector('.trouble')?.remove();
   }
 
@@ -149,8 +171,9 @@ export class Figure {
     if (!place) {
       place = document.createElement('div');
       place.className = 'trouble';
-      place.setAttribute('role', 'alert');
-      this.stage.after(place);
+      // The same sentence at six figures is said once.
+      if (!document.querySelector('.trouble[role=alert]')) place.setAttribute('role', 'alert');
+      this.stage.before(place);
     }
     return place;
   }

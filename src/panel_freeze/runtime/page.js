@@ -1,12 +1,17 @@
 // The page's side: finds the figures, paints them, starts the one worker, and carries messages both ways.
 import { DownloadError, bytes } from './download.js';
-import { readQuery, withQuery, writeNow, writeQuery } from './address.js';
-import { coldIsSooner, reader, remember, startsCold } from './choice.js';
+import { readQuery, show, writeNow, writeQuery } from './address.js';
+import { coldIsSooner, reader, remember, startsCold } from './way-to-start.js';
 import { followReader } from './contents.js';
 import { Figure } from './figure.js';
-import { keepInk } from './ink.js';
-import { nameControls } from './names.js';
+import { keepInk } from './print.js';
+import { followLinks } from './links.js';
+import { morph } from './morph.js';
+import { nameControls } from './accessible-names.js';
 import { Queue } from './queue.js';
+import { inHand, listen, settle as settleFields } from './sets.js';
+import { shareSheets } from './sheets.js';
+import { outline } from './show.js';
 
 const root = document.documentElement;
 const site = JSON.parse(/** @type {HTMLElement} */ (document.getElementById('site')).textContent ?? '');
@@ -40,32 +45,93 @@ const page = {
     queue.add({ figure, kind, content }),
   again,
   localise,
-  pending: (/** @type {string} */ figure, /** @type {string} */ model, /** @type {string} */ attr) =>
-    queue.pending(figure, model, attr),
+  pending: (/** @type {string} */ figure, /** @type {string} */ model, /** @type {string} */ attr, /** @type {number | null} */ seq) =>
+    queue.pending(figure, model, attr, seq),
 };
+
+/**
+ * Send something whose changes are outlined once they are there.
+ * @param {string} name
+ * @param {string} kind
+ * @param {any} content
+ */
+function sendShown(name, kind, content) {
+  queue.add({ figure: name, kind, content, sent: (seq) => figures.get(name)?.watched.set(seq, new Set()) });
+}
 const queue = new Queue((message) => worker?.postMessage(message), (figure) => ready.has(figure));
 
 function begin() {
   root.dataset.figures = 'starting';
   if (site.boot !== 'none') startWorker();
-  paintInTurn([...figures.values()]);
+  paintInTurn();
 }
 
 // Painting: BokehJS draws what the build saved, before Python is there.
 
+const NEAR = 2; // screens
+
+/** How many screens a figure is away from what the reader sees. @param {Figure} figure */
+function away({ element }) {
+  const { top, bottom } = element.getBoundingClientRect();
+  return Math.max(top - innerHeight, -bottom, 0) / (innerHeight || 1);
+}
+
+/** Whether a figure is to be drawn by now. @param {Figure} figure */
+const isNear = (figure) => wholePage || site.boot === 'none' || away(figure) <= NEAR;
+let wholePage = false;
+
 /**
- * One after the other, so that the first figure need not wait for the last; their documents come together. Once the
- * first is shown, no figure waits for the frames of the one before it.
- * @param {Figure[]} inTurn
+ * One figure after the other, the nearest to the screen first; those far away when the thread has nothing to do, or
+ * when the reader comes near. Once the first is shown, none waits for the frames of the one before it.
  */
-async function paintInTurn(inTurn) {
-  const texts = inTurn.map((figure) => fetchText(address(figure.settings.document)));
-  for (const text of texts) text.catch(() => {}); // awaited below, in turn
-  for (const [i, figure] of inTurn.entries()) {
-    await new Promise((next) => { paint(figure, texts[i], i ? next : undefined).then(next); });
+async function paintInTurn() {
+  /** @type {Map<Figure, Promise<string>>} */
+  const texts = new Map();
+  const fetched = (/** @type {Figure} */ figure) => {
+    const text = texts.get(figure) ?? fetchText(address(figure.settings.document));
+    text.catch(() => {}); // awaited when it is drawn
+    texts.set(figure, text);
+    return text;
+  };
+  let first = true;
+  for (;;) {
+    const waiting = [...figures.values()].filter(({ state, document }) => state === 'picture' && !document).sort((a, b) => away(a) - away(b));
+    if (!waiting.length) return;
+    const near = waiting.filter(isNear);
+    near.forEach(fetched);
+    if (!near.length) {
+      settle();
+      await approach();
+      if (!waiting.some(isNear) && root.dataset.figures === 'live') near.push(waiting[0]);
+    }
+    const [figure] = near;
+    if (!figure) continue;
+    await new Promise((next) => { paint(figure, fetched(figure), first ? undefined : next).then(next); });
+    first = false;
     await new Promise((next) => { setTimeout(next); }); // what the reader does comes in between
   }
 }
+
+/** Wait until the reader comes near a figure that is not drawn, or until there is nothing else to do. */
+function approach() {
+  return new Promise((go) => {
+    const ended = new AbortController();
+    const end = () => { ended.abort(); go(null); };
+    for (const name of ['scroll', 'resize']) addEventListener(name, end, { signal: ended.signal, passive: true });
+    for (const name of ['drawfigures', 'figureslive']) document.addEventListener(name, end, { signal: ended.signal });
+    // Not while Python starts: the figures at hand come first.
+    if (root.dataset.figures === 'live') whenIdle(end);
+  });
+}
+
+/** @param {() => void} action */
+function whenIdle(action) {
+  if ('requestIdleCallback' in window) requestIdleCallback(action, { timeout: 4000 });
+  else setTimeout(action, 400);
+}
+
+document.addEventListener('drawfigures', () => { wholePage = true; });
+addEventListener('beforeprint', () => document.dispatchEvent(new Event('drawfigures')));
 
 /**
  * @param {Figure} figure
@@ -103,8 +169,35 @@ function loadBokeh() {
   bokeh ??= site.scripts
     .map((/** @type {string} */ path) => loadScript(address(path)))
     .reduce((/** @type {Promise<any>} */ before, /** @type {Promise<any>} */ script) => before.then(() => script), Promise.resolve())
-    .then(() => { page.Bokeh = /** @type {any} */ (window).Bokeh; page.Bokeh.set_log_level('warn'); });
+    .then(() => { page.Bokeh = /** @type {any} */ (window).Bokeh; page.Bokeh.set_log_level('warn'); shareSheets(page.Bokeh); workIn(page.Bokeh); });
   return bokeh;
+}
+
+/**
+ * New HTML of a pane with `data-morph` is worked into what is there; Panel would put it in the place of all.
+ * @param {any} Bokeh
+ */
+function workIn(Bokeh) {
+  const view = Bokeh.Models.get('panel.models.markup.HTML').prototype.default_view.prototype;
+  const anew = view.set_html;
+  /** @param {string | null} html */
+  view.set_html = function (html) {
+    if (html === null || !this.container?.firstChild || !this.el.hasAttribute('data-morph')) return anew.call(this, html);
+    const figure = [...figures.values()].find(({ document }) => document === this.model.document);
+    morph(this.container, html, (element) => held(element, figure));
+  };
+}
+
+/**
+ * Whether a control shows what the reader has just set, and Python's HTML was written before it knew.
+ * @param {Element} element
+ * @param {Figure | undefined} figure
+ */
+function held(element, figure) {
+  const control = element.classList.contains('track') ? element.querySelector('input') : element;
+  if (!(control instanceof HTMLInputElement || control instanceof HTMLSelectElement)) return false;
+  const [key] = (control.dataset.set ?? '').split('=');
+  return inHand(control) || Boolean(figure && key && queue.pendingKey(figure.name, key, figure.answering));
 }
 
 /** @param {string} url */
@@ -200,7 +293,7 @@ function receive(message) {
     case 'failed': return failed(message);
     case 'fallback': return startAgainCold(message.reason);
     case 'ready': return linked(/** @type {Figure} */ (figure), message.built);
-    case 'patch': return figure?.apply(message.patch);
+    case 'patch': return figure?.apply(message.patch, message.seq);
     case 'query': return writeQuery(message.figure, message.query);
     case 'error':
       if (message.seq !== null) erring.add(message.figure);
@@ -208,6 +301,11 @@ function receive(message) {
     case 'done':
       if (!erring.delete(message.figure)) figure?.calm();
       queue.done(message.seq);
+      settleFields();
+      if (figure?.watched.has(message.seq)) {
+        outline(figure.watched.get(message.seq) ?? []);
+        figure.watched.delete(message.seq);
+      }
       return arrive();
     default: return undefined;
   }
@@ -260,11 +358,14 @@ function failed({ figure, reason, details }) {
 }
 
 function settle() {
-  const states = [...figures.values()].map((figure) => figure.state);
-  if (states.every((state) => state === 'live')) {
+  const inWork = [...figures.values()].filter((figure) => figure.state !== 'picture' || isNear(figure));
+  const states = inWork.map((figure) => figure.state);
+  if (states.every((state) => state === 'live') && ready.size) {
+    if (root.dataset.figures === 'live') return;
     root.dataset.figures = 'live';
     // What Python may want later comes once nothing waits for the line.
     worker?.postMessage({ kind: 'background' });
+    document.dispatchEvent(new Event('figureslive'));
   }
   else if (!states.some((state) => state === 'picture' || state === 'painted')) root.dataset.figures = 'failed';
   else return;
@@ -328,60 +429,23 @@ const progress = {
   },
 };
 
-// Links in the text that set a figure's state, and the small menu under each figure.
-document.addEventListener('click', (event) => {
-  const target = event.target instanceof Element ? event.target : null;
-  const link = target?.closest('a[href]');
-  if (link instanceof HTMLAnchorElement && !event.defaultPrevented && !event.ctrlKey && !event.metaKey && !event.shiftKey) follow(link, event);
-  const action = target?.closest('[data-action]');
-  const name = action?.closest('figure')?.getAttribute('data-figure');
-  if (action instanceof HTMLElement && name) act(action, name);
-});
-
-/**
- * @param {HTMLAnchorElement} link
- * @param {Event} event
- */
-function follow(link, event) {
-  // What the link itself says: a mere anchor would inherit the query of the address.
-  const url = new URL(link.getAttribute('href') ?? '', location.href.split(/[?#]/)[0]);
-  if (url.origin !== location.origin || url.pathname !== location.pathname) return;
-  const named = [...figures.keys()].filter((name) => readQuery(name, url.search).length || link.dataset.scene === name);
-  if (!named.length) return;
-  event.preventDefault();
-  for (const name of named) page.send(name, 'query', readQuery(name, url.search));
-  figures.get(named[0])?.element.scrollIntoView({ block: 'start' });
-}
-
-/**
- * @param {HTMLElement} element
- * @param {string} name
- */
-async function act(element, name) {
-  if (element.dataset.action === 'reset') page.send(name, 'query', []);
-  writeNow();
-  if (element.dataset.action === 'copy-link') {
-    const link = new URL(withQuery(name, Object.fromEntries(readQuery(name))));
-    link.hash = name;
-    await navigator.clipboard.writeText(link.href);
-    const said = element.textContent;
-    element.textContent = 'Copied';
-    setTimeout(() => { element.textContent = said; }, 1500);
-  }
-  if (element.dataset.action === 'open-alone') {
-    location.href = withQuery(name, Object.fromEntries(readQuery(name)), address(`figures/${name}/index.html`));
-  }
-}
-
 for (const settings of site.figures) {
   const element = document.querySelector(`figure[data-figure="${settings.name}"]`);
-  if (element instanceof HTMLElement) figures.set(settings.name, new Figure(element, settings, page));
+  if (!(element instanceof HTMLElement)) continue;
+  const figure = new Figure(element, settings, page);
+  figures.set(settings.name, figure);
+  listen(figure.stage, {
+    set: (pairs) => ('scene' in pairs ? sendShown : page.send)(settings.name, 'set', pairs),
+    point: (pairs) => { if (figure.state === 'live') page.send(settings.name, 'point', pairs ?? {}); },
+  });
 }
 for (const { name } of figures.values()) {
   const query = readQuery(name);
+  show(name, query);
   if (query.length) page.send(name, 'query', query);
 }
 keepInk(figures);
+followLinks({ figures, address, send: sendShown });
 followReader();
 if (root.dataset.figures !== 'failed') begin();
 const selfTest = new URLSearchParams(location.search).get('selftest');

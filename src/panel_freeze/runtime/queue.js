@@ -3,8 +3,9 @@
 /**
  * @typedef {object} Item
  * @property {string} figure
- * @property {string} kind `patch` or `query`
- * @property {any} content one change of BokehJS, or the pairs of a query
+ * @property {string} kind `patch`, `set`, `point` or `query`
+ * @property {any} content one change of BokehJS, pairs to set or to point at, or the pairs of a query
+ * @property {(seq: number) => void} [sent] told of the message's number when it goes
  */
 
 export class Queue {
@@ -18,18 +19,24 @@ export class Queue {
     /** @type {Item[]} */
     this.items = [];
     this.seq = 0;
-    /** @type {{ figure: string, seq: number } | null} the message that Python has not answered yet */
+    /** @type {{ figure: string, seq: number, items: Item[] } | null} the message that Python has not answered yet */
     this.waiting = null;
   }
 
   /** @param {Item} item */
   add(item) {
-    const same = (/** @type {Item} */ other) => other.figure === item.figure
-      && (item.kind === 'query' ? other.kind === 'query' : key(other) !== null && key(other) === key(item));
+    const last = this.items.findLast(({ figure }) => figure === item.figure);
+    if (item.kind === 'set' && last?.kind === 'set' && !('scene' in item.content)) {
+      // Later values of the same keys hold; a scene that waits is set before them.
+      last.content = { ...last.content, ...item.content };
+      return this.flush();
+    }
+    const replaces = (/** @type {Item} */ other) => other.figure === item.figure
+      && (item.kind === 'query' || item.kind === 'point' ? other.kind === item.kind : key(other) !== null && key(other) === key(item));
     // A newer value of the same property replaces the older one and takes the later place.
-    this.items = this.items.filter((other) => !same(other));
+    this.items = this.items.filter((other) => !replaces(other));
     this.items.push(item);
-    this.flush();
+    return this.flush();
   }
 
   flush() {
@@ -42,8 +49,11 @@ export class Queue {
     if (kind === 'patch') while (this.items[end]?.figure === figure && this.items[end].kind === 'patch') end += 1;
     const taken = this.items.splice(first, end - first);
     this.seq += 1;
-    this.waiting = { figure, seq: this.seq };
-    const body = kind === 'patch' ? { patch: { events: taken.map((item) => item.content) } } : { query: content };
+    this.waiting = { figure, seq: this.seq, items: taken };
+    const pairs = content && Object.entries(content);
+    const body = kind === 'patch' ? { patch: { events: taken.map((item) => item.content) } }
+      : kind === 'query' ? { query: content } : { pairs };
+    for (const item of taken) item.sent?.(this.seq);
     this.post({ kind, figure, seq: this.seq, ...body });
   }
 
@@ -68,13 +78,34 @@ export class Queue {
   }
 
   /**
-   * Whether the reader has changed a property and Python has not seen it yet.
+   * Whether the reader has changed a property of a model, and a message of Python's was sent before it knew.
    * @param {string} figure
    * @param {string} model
    * @param {string} attr
+   * @param {number | null} seq the message of the page that Python's is an answer to, if to any
    */
-  pending(figure, model, attr) {
-    return this.items.some((item) => item.figure === figure && key(item) === `${model}.${attr}`);
+  pending(figure, model, attr, seq) {
+    return this.#unknown(figure, seq).some((item) => key(item) === `${model}.${attr}`);
+  }
+
+  /**
+   * The same for a key of a figure's state.
+   * @param {string} figure
+   * @param {string} name
+   * @param {number | null} seq
+   */
+  pendingKey(figure, name, seq) {
+    return this.#unknown(figure, seq).some(({ kind, content }) => kind === 'set' && name in content);
+  }
+
+  /**
+   * What Python had not seen of a figure when it sent something.
+   * @param {string} figure
+   * @param {number | null} seq
+   */
+  #unknown(figure, seq) {
+    const onItsWay = this.waiting && this.waiting.seq !== seq ? this.waiting.items : [];
+    return [...onItsWay, ...this.items].filter((item) => item.figure === figure);
   }
 }
 

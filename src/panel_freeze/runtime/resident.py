@@ -8,6 +8,14 @@ What ``app()`` returns may be any Panel object. If it offers more, the page uses
 ``load_query(pairs)``
     Set the state from the page's query string: a list of ``[key, value]``, both text, keys without the
     figure's name.
+``take(pairs)``
+    Set what an element with ``data-set`` says: the same list; keys that are missing stay as they are.
+``point(pairs)``
+    Explain what the reader's pointer rests on; without pairs, what is selected.
+``number``
+    Its place on the page, counted from 1; set here.
+``finish()``
+    Do now what was left for later, before the figure is kept; in the bake only.
 ``query``
     A parameter holding the state that differs from the default, as ``{key: text}``; written back to
     the page's query string when it changes.
@@ -111,14 +119,18 @@ def waiting() -> Iterator[list[tuple[float, asyncio.Handle]]]:
 class Figure:
     """One figure: its document, and what waits to be sent to the page."""
 
-    def __init__(self, name: str, module: str, number: int) -> None:
+    def __init__(self, name: str, module: str, number: int, *, finish: bool = False) -> None:
         bokeh_ids._simple_id = (number + 1) * IDS_PER_FIGURE
         self.name = name
         self.document = Document()
         with current(self.document), waiting() as self._kept:
             self.view = importlib.import_module(module).app()
+            if hasattr(self.view, "number"):
+                self.view.number = number + 1
             panel: Any = as_panel(self.view)
             panel.server_doc(doc=self.document, location=False)
+            if finish and hasattr(self.view, "finish"):
+                self.view.finish()
         self._send: Send = _to_nobody
         self._outbox: list[DocumentPatchedEvent] = []
         self._callbacks: dict[Any, Callable[[], None]] = {}
@@ -164,6 +176,10 @@ class Figure:
             self._run(lambda: self.document.apply_json_patch(message["patch"], setter=FROM_PAGE), seq)
         elif message["kind"] == "query" and hasattr(self.view, "load_query"):
             self._run(lambda: self.view.load_query(message["query"]), seq)
+        elif message["kind"] in ("set", "point"):
+            name = {"set": "take", "point": "point"}[message["kind"]]
+            if receive := getattr(self.view, name, None):
+                self._run(lambda: receive(message["pairs"] or []), seq)
         self._post("done", seq=seq)
 
     def _run(self, work: Callable[[], object], seq: int | None) -> None:
@@ -284,10 +300,10 @@ class Resident:
         else:
             loop.default_exception_handler(context)
 
-    def build(self, name: str, module: str, number: int) -> str:
-        """Build one figure's document; return it, or why it failed, as JSON."""
+    def build(self, name: str, module: str, number: int, finish: bool = False) -> str:
+        """Build one figure's document, and in the bake `finish` it; return it, or why it failed, as JSON."""
         try:
-            figure = Figure(name, module, number)
+            figure = Figure(name, module, number, finish=finish)
             self._figures[name] = figure
             return json.dumps(figure.baked(), default=_inline_buffer, separators=(",", ":"))
         except Exception as error:

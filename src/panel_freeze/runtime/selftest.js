@@ -17,7 +17,9 @@ export async function selfTest(report) {
   place.className = 'selftest';
   place.textContent = 'Testing …';
   document.body.prepend(place);
-  await until(() => root.dataset.figures === 'live' || root.dataset.figures === 'failed', 120_000);
+  document.dispatchEvent(new Event('drawfigures'));
+  const ended = (/** @type {Element} */ figure) => ['live', 'failed'].includes(figure.getAttribute('data-state') ?? '');
+  await until(() => root.dataset.figures === 'failed' || [...document.querySelectorAll('figure[data-figure]')].every(ended), 120_000);
   /** @type {Record<string, any>} */
   const figures = {};
   for (const element of document.querySelectorAll('figure[data-figure]')) {

@@ -347,7 +347,10 @@ def test_hostile_values_leave_a_state_that_can_be_drawn(figure, read, key, text)
     assert f"{key}=" in figure._head.object or (key, text) == ("cell", "1,1")
     assert "</script>" not in figure._head.object
     sizes = figure.state.sizes
-    assert (figure.state.preset, figure.state.kind) == ("small" if key == "preset" else "gpt2", "split" if key == "kind" else "wrapper")
+    assert (figure.state.preset, figure.state.kind) == (
+        "small" if key == "preset" else "gpt2",
+        "split" if key == "kind" else "wrapper",
+    )
     assert sizes.d_out % sizes.num_heads == 0
     assert 1 <= figure.state.head <= sizes.num_heads
     assert figure.static_html()
@@ -389,7 +392,11 @@ def test_each_line_says_one_thing_that_fits(figure, read):
         ({"preset": "toy"}, (2, 1), "q(journey), column 1, in the stripe of head 1 = x(journey) · column 1 of Wq = "),
         ({}, (3, 4), "q(3), column 4, in the stripe of head 2 = x(3) · column 4 of Wq = "),
         ({"heads": 2, "kind": "matched"}, (6, 5), "q(6), column 5, in the stripe of head 2 = x(6) · column 5 of Wq = "),
-        ({"heads": 8, "kind": "wrapper"}, (6, 60), "q(6), column 60, in the stripe of head 8 = x(6) · column 60 of Wq = "),
+        (
+            {"heads": 8, "kind": "wrapper"},
+            (6, 60),
+            "q(6), column 60, in the stripe of head 8 = x(6) · column 60 of Wq = ",
+        ),
     ],
 )
 def test_the_selected_number_is_worked_out(figure, read, state, place, words):

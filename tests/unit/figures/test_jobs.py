@@ -12,7 +12,7 @@ from figures.shared.jobs import Job
 STEP = 1 / 64  # seconds that a step of the work takes, by the clock of the tests
 
 
-class Bench:
+class Workbench:
     """A job with a clock that only its work moves."""
 
     def __init__(self, **options: float) -> None:
@@ -47,7 +47,7 @@ def turn(document: Document) -> None:
 
 
 def test_without_a_document_the_work_is_done_at_once() -> None:
-    bench = Bench()
+    bench = Workbench()
     bench.job.start(bench.work(*"abcdef"))
     assert bench.done == list("abcdef")
     assert not bench.job.running
@@ -55,7 +55,7 @@ def test_without_a_document_the_work_is_done_at_once() -> None:
 
 
 def test_work_begun_while_a_figure_is_built_waits_until_it_is_on_show() -> None:
-    document, bench = Document(), Bench(slice=2 * STEP, pause=0)
+    document, bench = Document(), Workbench(slice=2 * STEP, pause=0)
     bench.start("abcdef", document)
     assert bench.done == []
     assert bench.job.running
@@ -68,7 +68,7 @@ def test_work_begun_while_a_figure_is_built_waits_until_it_is_on_show() -> None:
 
 
 def test_a_later_start_of_the_same_job_is_shown_on_the_way() -> None:
-    document, bench = Document(), Bench(slice=2 * STEP, pause=0)
+    document, bench = Document(), Workbench(slice=2 * STEP, pause=0)
     bench.start("ab", document)
     document.add_root(Div())
     turn(document)
@@ -80,7 +80,7 @@ def test_a_later_start_of_the_same_job_is_shown_on_the_way() -> None:
 
 def test_finish_does_what_is_left_without_showing_it(document: Document) -> None:
     for turns in (0, 1, 2):
-        bench = Bench(slice=STEP, pause=0)
+        bench = Workbench(slice=STEP, pause=0)
         bench.start("abcdef", document)
         for _ in range(turns):
             turn(document)
@@ -93,7 +93,7 @@ def test_finish_does_what_is_left_without_showing_it(document: Document) -> None
 
 
 def test_finish_while_a_figure_is_built_leaves_nothing_pending() -> None:
-    document, bench = Document(), Bench()
+    document, bench = Document(), Workbench()
     bench.start("abc", document)
     bench.job.finish()
     assert bench.done == list("abc")
@@ -103,7 +103,7 @@ def test_finish_while_a_figure_is_built_leaves_nothing_pending() -> None:
 
 
 def test_a_finished_job_starts_again(document: Document) -> None:
-    bench = Bench(slice=STEP, pause=0)
+    bench = Workbench(slice=STEP, pause=0)
     bench.start("abc", document)
     bench.job.finish()
     bench.start("xy", document)
@@ -113,7 +113,7 @@ def test_a_finished_job_starts_again(document: Document) -> None:
 
 
 def test_work_is_done_in_slices(document: Document) -> None:
-    bench = Bench(slice=2 * STEP, pause=0)
+    bench = Workbench(slice=2 * STEP, pause=0)
     bench.start("abcdefg", document)
     assert bench.done == []
     done = []
@@ -125,7 +125,7 @@ def test_work_is_done_in_slices(document: Document) -> None:
 
 
 def test_the_first_slice_is_not_shown_but_the_end_is(document: Document) -> None:
-    bench = Bench(slice=2 * STEP, pause=0)
+    bench = Workbench(slice=2 * STEP, pause=0)
     bench.start("abcde", document)
     turn(document)
     assert bench.shown == []
@@ -135,14 +135,14 @@ def test_the_first_slice_is_not_shown_but_the_end_is(document: Document) -> None
 
 
 def test_work_that_one_slice_finishes_is_shown(document: Document) -> None:
-    bench = Bench()
+    bench = Workbench()
     bench.start("a", document)
     turn(document)
     assert bench.shown == [["a"]]
 
 
 def test_showing_pauses(document: Document) -> None:
-    bench = Bench(slice=2 * STEP, pause=10 * STEP)
+    bench = Workbench(slice=2 * STEP, pause=10 * STEP)
     bench.start("a" * 30, document)
     while bench.job.running:
         turn(document)
@@ -150,7 +150,7 @@ def test_showing_pauses(document: Document) -> None:
 
 
 def test_without_slice_and_pause_every_step_is_shown(document: Document) -> None:
-    bench = Bench(slice=0, pause=0)
+    bench = Workbench(slice=0, pause=0)
     bench.start("abcd", document)
     while bench.job.running:
         turn(document)
@@ -158,7 +158,7 @@ def test_without_slice_and_pause_every_step_is_shown(document: Document) -> None
 
 
 def test_newer_work_supersedes_older(document: Document) -> None:
-    bench = Bench(slice=STEP, pause=0)
+    bench = Workbench(slice=STEP, pause=0)
     bench.start("abc", document)
     turn(document)
     bench.start("xyz", document)
@@ -170,7 +170,7 @@ def test_newer_work_supersedes_older(document: Document) -> None:
 
 @pytest.mark.parametrize("turns", [0, 1, 2])
 def test_cancelled_work_leaves_nothing_behind(document: Document, turns: int) -> None:
-    bench = Bench(slice=STEP, pause=0)
+    bench = Workbench(slice=STEP, pause=0)
     bench.start("abcdef", document)
     for _ in range(turns):
         turn(document)
@@ -183,7 +183,7 @@ def test_cancelled_work_leaves_nothing_behind(document: Document, turns: int) ->
 
 
 def test_a_turn_that_comes_too_late_does_nothing(document: Document) -> None:
-    bench = Bench(slice=STEP, pause=0)
+    bench = Workbench(slice=STEP, pause=0)
     bench.start("abc", document)
     late: Callable[[], None] = document.session_callbacks[0].callback
     bench.start("xyz", document)
@@ -197,7 +197,7 @@ def test_a_fault_in_the_work_is_raised(document: Document) -> None:
         yield
         raise ZeroDivisionError("on purpose")
 
-    bench = Bench()
+    bench = Workbench()
     with set_curdoc(document):
         bench.job.start(fails())
     with pytest.raises(ZeroDivisionError, match="on purpose"):

@@ -4,6 +4,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from figures.shared.stripes import HEADS
 
 from figures.masking import BROKEN, SEEN
 from figures.shared.palette import (
@@ -22,7 +23,6 @@ from figures.shared.palette import (
     sequential,
     text_on,
 )
-from figures.shared.stripes import HEADS
 from tests.conftest import ROOT
 
 PAGES = {"light": "#fcfbf8", "dark": "#15161a"}

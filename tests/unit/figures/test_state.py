@@ -4,6 +4,7 @@ import importlib
 import json
 import math
 import pkgutil
+from typing import ClassVar
 
 import param
 import pytest
@@ -312,7 +313,7 @@ def test_values_given_together_are_one_change():
             cls.seen.append(set(changed))
             return {**values, "whole": min(values["whole"], 2) if values["switch"] else values["whole"]}
 
-        seen = []
+        seen: ClassVar = []
 
     state, changes = Pair(), []
     state.param.watch(lambda *events: changes.append({event.name for event in events}), Pair.names())
@@ -336,7 +337,9 @@ def test_a_state_may_read_a_key_by_the_others():
 
     state = Even()
     assert state.load_query([("share", "0.8"), ("whole", "9")]) == ""
-    assert state.take([("whole", "4"), ("share", "0.7")]) == {"share": "Share keeps 0.8: more than a tenth of the whole."}
+    assert state.take([("whole", "4"), ("share", "0.7")]) == {
+        "share": "Share keeps 0.8: more than a tenth of the whole."
+    }
 
 
 @pytest.mark.parametrize("name", STATES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -66,7 +67,7 @@ def test_what_a_page_cannot_have_is_named_with_figure_and_model(kind, address, w
         _check_extras("one", [(TABLE, kind, address)])
 
 
-class Bench:
+class Workbench:
     """Compiles in an obvious way, and counts."""
 
     def __init__(self, errors=()):
@@ -88,7 +89,7 @@ SOURCES = {"a/__init__.py": b"x = 1", "b/c.py": b"y = 2", "b/data.csv": b"1,2"}
 
 
 def test_sources_are_replaced_and_data_is_kept(tmp_path):
-    files = compile_python(SOURCES, ("a",), tmp_path, Bench(), lambda _: None)
+    files = compile_python(SOURCES, ("a",), tmp_path, Workbench(), lambda _: None)
     assert files == {
         "a/__init__.pyc": b"compiled a/__init__.py",
         "b/c.pyc": b"compiled b/c.py",
@@ -97,8 +98,8 @@ def test_sources_are_replaced_and_data_is_kept(tmp_path):
 
 
 def test_only_what_changed_is_compiled_again(tmp_path):
-    compile_python(SOURCES, ("a",), tmp_path, Bench(), lambda _: None)
-    again = Bench()
+    compile_python(SOURCES, ("a",), tmp_path, Workbench(), lambda _: None)
+    again = Workbench()
     compile_python(SOURCES, ("a",), tmp_path, again, lambda _: None)
     assert again.compiled == []
     compile_python(SOURCES | {"b/c.py": b"y = 3"}, ("a",), tmp_path, again, lambda _: None)
@@ -109,7 +110,7 @@ def test_only_what_changed_is_compiled_again(tmp_path):
 
 def test_syntax_error_is_named_with_its_line_and_nothing_is_kept(tmp_path):
     with pytest.raises(FreezeError, match=r"b/c\.py, line 3: invalid syntax"):
-        compile_python(SOURCES, (), tmp_path / "cache", Bench([["b/c.py", 3, "invalid syntax"]]), lambda _: None)
+        compile_python(SOURCES, (), tmp_path / "cache", Workbench([["b/c.py", 3, "invalid syntax"]]), lambda _: None)
     assert not (tmp_path / "cache").exists()
 
 
@@ -119,26 +120,56 @@ def test_syntax_error_is_named_with_its_line_and_nothing_is_kept(tmp_path):
 class Python:
     """Answers as the browser's Python does when it looks which files are opened."""
 
+    numbers = {"values": '{"a": 1}', "drawings": {"plan": "<svg/>"}}  # noqa: RUF012
+
     def __init__(self, opened=(), failed=None):
         self.opened, self.failed, self.tasks = list(opened), failed or {}, []
 
     def run(self, task, **given):
         self.tasks.append(task)
+        self.modules = given.get("module", "")
         if task == "run":
             return json.dumps({"opened": self.opened, "built": {"one": self.failed}})
-        return {"numbers": {"values": '{"a": 1}'}, "imported": ["a.pyc"]}
+        return {"numbers": self.numbers, "imported": ["a.pyc"]}
 
     def saved(self, name):
         return name.encode()
 
 
-PROJECT = SimpleNamespace(figures=("one",), numbers="apps.numbers", module="apps.{}".format)
+PROJECT = SimpleNamespace(figures=("one",), numbers="apps.numbers", drawings=None, module="apps.{}".format)
 
 
 def test_without_data_files_no_app_is_built_to_look():
     python = Python()
-    assert prepare(PROJECT, python, set()) == Prepared({"a": 1}, frozenset({"a.pyc"}), b"fresh.bin", frozenset())
+    assert prepare(PROJECT, python, set()) == Prepared(
+        numbers={"a": 1},
+        drawings={"plan": "<svg/>"},
+        imported=frozenset({"a.pyc"}),
+        fresh=b"fresh.bin",
+        opened=frozenset(),
+    )
     assert python.tasks == ["numbers"]
+
+
+@pytest.mark.parametrize(
+    ("numbers", "drawings", "asked"),
+    [
+        (None, None, None),
+        ("a", None, {"numbers": "a", "drawings": None}),
+        (None, "b", {"numbers": None, "drawings": "b"}),
+    ],
+)
+def test_modules_that_are_named_are_asked(numbers, drawings, asked):
+    python = Python()
+    prepare(SimpleNamespace(**vars(PROJECT) | {"numbers": numbers, "drawings": drawings}), python, set())
+    assert python.modules == asked
+
+
+def test_module_that_fails_is_named():
+    python = Python()
+    python.numbers = {"module": "apps.drawings", "reason": "KeyError: 'x'", "details": "Traceback …"}
+    with pytest.raises(FreezeError, match=r"The module apps\.drawings failed: KeyError: 'x'"):
+        prepare(PROJECT, python, set())
 
 
 def test_opened_files_are_known():
@@ -181,19 +212,60 @@ open(here / "not1", "w").close()
 """
 
 
-def test_every_way_to_read_a_file_is_noticed(tmp_path):
-    """In a Python of its own, since audit hooks stay."""
+@pytest.fixture
+def in_python(tmp_path):
+    """Evaluate an expression of the bake's part of Python, in a Python of its own."""
+
+    def run(expression, resident="def describe(error):\n    return {'reason': repr(error)}"):
+        (tmp_path / "panel_freeze_slim.py").write_text("def compile_slim(source, path): ...")
+        (tmp_path / "panel_freeze_resident.py").write_text(resident)
+        code = (
+            "import pathlib, sys; sys.path[:0] = sys.argv[1:]; import baker; baker.SITE_PACKAGES = pathlib.Path(sys.argv[2])\n"
+            f"print(baker.{expression})"
+        )
+        arguments = [sys.executable, "-c", code, str(bake.RUNTIME), str(tmp_path)]
+        done = subprocess.run(arguments, capture_output=True, text=True, check=True)
+        return json.loads(done.stdout)
+
+    return run
+
+
+def test_every_way_to_read_a_file_is_noticed(tmp_path, in_python):
     (tmp_path / "sample").mkdir()
     names = [*"abcdefgh", "not1", "not2"]
     for name in (*names, "__init__.py"):
         (tmp_path / "sample" / name).touch()
-    (tmp_path / "panel_freeze_slim.py").write_text("def compile_slim(source, path): ...")
     resident = f"class resident:\n    def build(name):\n        exec({OPENERS!r})\n        return '{{}}'\n"
-    (tmp_path / "panel_freeze_resident.py").write_text(resident)
-    code = (
-        "import json, pathlib, sys; sys.path[:0] = sys.argv[1:]; import baker; baker.SITE_PACKAGES = pathlib.Path(sys.argv[2])\n"
-        f"print(baker.opened_files([{{'name': 'one'}}], ['sample/' + name for name in {names}]))"
+    answer = in_python(f"opened_files([{{'name': 'one'}}], ['sample/' + name for name in {names}])", resident)
+    assert answer == {"opened": [f"sample/{name}" for name in "abcdefgh"], "built": {"one": {}}}
+
+
+# What the article is given
+
+
+def test_numbers_and_drawings_are_evaluated(tmp_path, in_python):
+    (tmp_path / "given.py").write_text(
+        "values = lambda: {'n': 2**60}\ndrawings = lambda: {'plan': '<svg>\\n\\n</svg>'}"
     )
-    arguments = [sys.executable, "-c", code, str(bake.RUNTIME), str(tmp_path)]
-    done = subprocess.run(arguments, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout) == {"opened": [f"sample/{name}" for name in "abcdefgh"], "built": {"one": {}}}
+    both = in_python("evaluate_numbers({'numbers': 'given', 'drawings': 'given'})")
+    assert both == {"values": json.dumps({"n": 2**60}), "drawings": {"plan": "<svg>\n\n</svg>"}}
+    assert in_python("evaluate_numbers({'numbers': None, 'drawings': 'given'})")["values"] == "{}"
+    assert in_python("evaluate_numbers({'numbers': 'given', 'drawings': None})")["drawings"] == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "module", "reason"),
+    [
+        ("values = lambda: 1 / 0", "one", "ZeroDivisionError"),
+        ("drawings = lambda: 1 / 0", "two", "ZeroDivisionError"),
+        ("", "two", "AttributeError"),
+        ("drawings = lambda: ['<svg/>']", "two", "must return a dict of HTML texts by name, not \\['<svg/>'\\]"),
+        ("drawings = lambda: {'plan': b'<svg/>'}", "two", "must return a dict of HTML texts"),
+    ],
+)
+def test_module_that_fails_says_which_it_is_and_why(tmp_path, in_python, text, module, reason):
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.py").write_text(text if name == module else "values = lambda: {}")
+    answer = in_python("evaluate_numbers({'numbers': 'one', 'drawings': 'two'})")
+    assert answer["module"] == module
+    assert re.search(reason, answer["reason"])

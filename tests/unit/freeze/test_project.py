@@ -51,7 +51,7 @@ def test_paths_are_absolute_and_names_are_kept(write, tmp_path, monkeypatch):
     assert project.title == "Q & A <b>x</b>"
     assert project.figures == ("one", "two")
     assert project.module("two") == "apps.two"
-    assert project.numbers is None
+    assert project.numbers is project.drawings is None
     assert project.budgets == {"until_live": 15_000_000}
 
 
@@ -88,6 +88,10 @@ def test_mistakes_are_told(write, old, new, words):
 @pytest.mark.parametrize(("line", "files"), [("", ()), ("files = []", ()), ('files = ["apps/*.csv"]', ("apps/*.csv",))])
 def test_files_for_readers_may_be_listed(write, line, files):
     assert load_project(write(GOOD.replace("[bundle]", f"[bundle]\n{line}"))).files == files
+
+
+def test_drawings_have_a_module(write):
+    assert load_project(write(GOOD.replace("[bundle]", 'drawings = "apps.plans"\n[bundle]'))).drawings == "apps.plans"
 
 
 def test_fonts_may_be_wanted_early(write, tmp_path):

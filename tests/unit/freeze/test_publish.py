@@ -194,6 +194,13 @@ def test_figure_that_is_not_listed_is_told(project, parts, tmp_path):
         write_site(project, parts, tmp_path / "dist", boot="none")
 
 
+def test_drawing_is_in_the_article_as_it_is(project, parts, tmp_path):
+    parts.documents.drawings["plan"] = '<svg id="plan"><title>A & B</title></svg>'
+    project.article.write_text('# Title\n\n{{ drawing("plan") }}\n')
+    write_site(project, parts, tmp_path / "dist", boot="none")
+    assert '<svg id="plan"><title>A & B</title></svg>' in (tmp_path / "dist" / "index.html").read_text(encoding="utf-8")
+
+
 # Files of the site's style
 
 
