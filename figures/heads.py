@@ -224,8 +224,8 @@ def stage(s: State, r: Result) -> str:
         f"{one_product(s, r)}"
         '<p class="muted says">A stripe of Q depends on the same stripe of W<sub>q</sub> only.</p>'
         f'<p class="compared">{compared(s, r)}</p>'
-        f'<p class="line-of-trace"><span class="muted">line {s.line} of {len(r.trace)}</span> <code>{escape(step.code)}</code> '
-        f"<b>{shape(step.shape)}</b><br>{symbols(what_to_see(s, r))}</p>"
+        f'<p class="line-of-trace"><span class="muted">line {s.line} of {len(r.trace)}</span> '
+        f"<code>{escape(step.code)}</code> <b>{shape(step.shape)}</b><br>{symbols(what_to_see(s, r))}</p>"
     )
 
 

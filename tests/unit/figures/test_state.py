@@ -372,7 +372,7 @@ def test_every_parameter_has_a_label_and_a_known_control(name):
         control = STATES[name].param[key].control
         assert control.label
         assert control.kind in kinds
-        assert control.place in ("settings", "primary", "drawn")
+        assert control.place in ("settings", "primary", "drawn", "numbers")
 
 
 @pytest.mark.parametrize(
