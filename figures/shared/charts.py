@@ -101,6 +101,10 @@ class Chart:
         In CSS.
     left, right : int
         Pixels that are kept for the ticks of the y axis, and for labels at the end of lines.
+    ends : callable, optional
+        Returns the ends of the y axis from state and result, where they depend on them.
+    tables : callable, optional
+        Returns its data, a list of `Table`, in the place of those of its layers.
     """
 
     title: str | Of
@@ -113,6 +117,9 @@ class Chart:
     left: int = 48
     right: int = 16
     area: str = "main"
+    ends: Of | None = None
+    tables: Of | None = None
+    _plot: Any = field(default=None, repr=False)
     _sources: list[Any] = field(default_factory=list, repr=False)
     _labels: dict[int, Label] = field(default_factory=dict, repr=False)
 
@@ -140,10 +147,14 @@ class Chart:
                 self._labels[index] = _end_label(plot, layer)
         for renderer in plot.renderers:  # one look, selected or not: each other look is prepared with every change
             renderer.update(selection_glyph=None, nonselection_glyph=None, muted_glyph=None)
+        self._plot = plot
         return plot
 
     def draw(self, s: Any, r: Any) -> None:
         """Show a state; only what differs is sent."""
+        if self.ends:
+            low, high = self.ends(s, r)
+            self._plot.y_range.update(start=float(low), end=float(high))
         for index, (layer, source) in enumerate(zip(self.layers, self._sources, strict=True)):
             data = layer.data(s, r)
             if isinstance(source, Span):
@@ -167,6 +178,8 @@ class Chart:
 
     def data(self, s: Any, r: Any) -> list[Table]:
         """Return the data of all layers."""
+        if self.tables:
+            return self.tables(s, r)
         title = of(self.title, s, r) or self.label
         tables = []
         for layer in self.layers:
@@ -181,7 +194,8 @@ def _end_label(plot: figure, layer: Layer) -> Label:
     label = Label(
         x=1, y=1, text="", x_offset=layer.shift[0], y_offset=layer.shift[1], text_align=layer.align,
         text_baseline="middle", text_font=FONT, text_font_size="0.8125rem", text_font_style="bold",
-        stylesheets=[f":host {{ --bk-text-color: var(--{layer.hue}); }}"],
+        background_fill_color=both("paper"), background_fill_alpha=0.85, level="underlay",
+        stylesheets=[f":host {{ --bk-text-color: var(--{layer.hue}); --bk-background-fill-color: var(--paper); }}"],
     )  # fmt: skip
     plot.add_layout(label)
     return label
@@ -213,7 +227,7 @@ def _whiskers(plot: figure, layer: Layer) -> ColumnDataSource:
 
 
 def _rule(plot: figure, layer: Layer) -> Span:
-    span = Span(location=1, dimension="height", line_width=1.5, line_dash=layer.dash, level="glyph")
+    span = Span(location=1, dimension="height", line_width=1.5, line_dash=layer.dash, level="underlay")
     span.stylesheets = [f":host {{ --bk-line-color: var(--{layer.hue}); }}"]
     plot.add_layout(span)
     return span

@@ -130,10 +130,8 @@ def _number(state: FigureState, key: str, control: Control, note: str, bare: boo
 def _spin(state: FigureState, key: str, control: Control, note: str) -> str:
     value, (low, high) = getattr(state, key), _ends(state, key)
     invalid = ' aria-invalid="true"' if note else ""
-    return (
-        f'<input class="spin" {_reader(key, control.label, control, value, low, high)} '
-        f'value="{escape(to_text(value))}"{invalid}>'
-    )
+    text = f"{value:,}" if control.kind == "slider" and isinstance(value, int) else to_text(value)
+    return f'<input class="spin" {_reader(key, control.label, control, value, low, high)} value="{text}"{invalid}>'
 
 
 def _reader(key: str, name: str, control: Control, value: Any, low: Any, high: Any) -> str:

@@ -285,10 +285,13 @@ class _BarColumn:
         )
 
 
-def columns(values: Sequence[float], names: Sequence[str], hue: str, texts: Sequence[str], *, label: str) -> str:
-    """Return upright bars on a scale from 0 to 1, one for each name, as a list."""
+def columns(
+    values: Sequence[float], names: Sequence[str], hue: str, texts: Sequence[str], *, label: str, kind: str = ""
+) -> str:
+    """Return upright bars on a scale from 0 to 1, one for each name, as a list; `kind` is left out on narrow cards."""
+    before = f"<em>{escape(kind)} </em>" if kind else ""
     items = "".join(
-        f'<li><b>{text}</b><i style="height:{100 * float(value):.4g}%"></i><span>{escape(name)}</span></li>'
+        f'<li><b>{text}</b><i style="height:{100 * float(value):.4g}%"></i><span>{before}{escape(name)}</span></li>'
         for value, name, text in zip(values, names, texts, strict=True)
     )
     return f'<ul class="columns" aria-label="{escape(label)}" style="--hue:var(--{hue})">{items}</ul>'
