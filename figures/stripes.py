@@ -57,7 +57,7 @@ def each_head(s: Any, r: Any) -> str:
         "Z", "", "value", z.n, z.width, _drawn(z), _stripes(s, z, proof.context if proof else None, "value")
     )
     return (
-        '<div class="heads"><p class="cut">cut <i>→</i></p><div class="rows"><p class="three">'
+        '<div class="heads"><p class="cut">cut <i>→</i></p><div class="each"><p class="three">'
         "<span class=q>its Q</span><span class=weight>its weights</span><span class=v>its Z</span></p>"
         f"{''.join(rows)}</div>"
         f'<div class="joined" style="--tallest:{max(z.n, z.d_in)};--heads:{min(z.num_heads, STRIPES)}"><p>join →</p>'
