@@ -40,7 +40,9 @@ def drawn(chart):
 
 
 def described(events):
-    return {(type(event.model).__name__, event.attr) if hasattr(event, "attr") else type(event).__name__ for event in events}
+    return {
+        (type(event.model).__name__, event.attr) if hasattr(event, "attr") else type(event).__name__ for event in events
+    }
 
 
 def test_the_same_state_sends_nothing(drawn):
@@ -54,8 +56,12 @@ def test_only_the_columns_that_differ_are_sent(drawn):
     heard = []
     for source in chart._sources:
         if isinstance(source, ColumnDataSource):
-            source.on_change("data", lambda attr, old, new, source=source: heard.append((chart._sources.index(source), set(new))))
-    before = {name: source.data["x"] for name, source in enumerate(chart._sources) if isinstance(source, ColumnDataSource)}
+            source.on_change(
+                "data", lambda attr, old, new, source=source: heard.append((chart._sources.index(source), set(new)))
+            )
+    before = {
+        name: source.data["x"] for name, source in enumerate(chart._sources) if isinstance(source, ColumnDataSource)
+    }
     chart.draw(2, 2)
     changed = [event for event in sent if type(event).__name__ in ("ColumnDataChangedEvent", "ModelChangedEvent")]
     columns = [set(event.cols) for event in changed if getattr(event, "cols", None)]

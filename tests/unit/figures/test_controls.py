@@ -59,7 +59,9 @@ class Elements(HTMLParser):
             element["text"] += data
 
     def all(self, tag, **wanted):
-        return [e for e in self.found if e["tag"] == tag and all(e.get(k.replace("_", "-")) == v for k, v in wanted.items())]
+        return [
+            e for e in self.found if e["tag"] == tag and all(e.get(k.replace("_", "-")) == v for k, v in wanted.items())
+        ]
 
     def one(self, tag, **wanted):
         (element,) = self.all(tag, **wanted)
@@ -249,7 +251,12 @@ def test_a_number_in_a_sentence(state):
 
 def test_a_button_says_what_it_sets():
     button = Elements(controls.button("Go", "mode=b&step=2", name="Go on")).one("button")
-    assert (button["type"], button["data-set"], button["aria-label"], button["text"]) == ("button", "mode=b&step=2", "Go on", "Go")
+    assert (button["type"], button["data-set"], button["aria-label"], button["text"]) == (
+        "button",
+        "mode=b&step=2",
+        "Go on",
+        "Go",
+    )
 
 
 @pytest.mark.parametrize("key", [key for key in Example.names() if key != "fold"])

@@ -29,7 +29,15 @@ def test_a_fixed_count_of_decimals(value, digits, text):
 
 @pytest.mark.parametrize(
     ("value", "digits", "text"),
-    [(2.0, 2, "2"), (10.0, 0, "10"), (0.9846, 2, "0.98"), (0.001, 2, "0"), (-0.001, 2, "0"), (-1.5, 2, "−1.5"), (100, 2, "100")],
+    [
+        (2.0, 2, "2"),
+        (10.0, 0, "10"),
+        (0.9846, 2, "0.98"),
+        (0.001, 2, "0"),
+        (-0.001, 2, "0"),
+        (-1.5, 2, "−1.5"),
+        (100, 2, "100"),
+    ],
 )
 def test_at_most_so_many_decimals(value, digits, text):
     assert write.brief(value, digits) == text
@@ -99,7 +107,7 @@ def test_symbols_have_their_index_lowered(text, html):
         ("a &lt; b &amp;lt; c", "a < b &lt; c"),
         ("at <input class=inline value=\"768\" style='x'> it", "at 768 it"),
         ("two\u00a0words  and\n a break", "two words and a break"),
-        ("it&#x27;s &quot;so&quot;", "it's \"so\""),
+        ("it&#x27;s &quot;so&quot;", 'it\'s "so"'),
     ],
 )
 def test_html_as_it_is_spoken(html, text):

@@ -148,7 +148,15 @@ def test_data_stand_in_tables_at_full_precision():
     values = [[1 / 3, -np.inf, np.nan], [True, 2**63 + 1, "<text>"]]
     html = data_table(Table("Of d_k", ["a_b", "2"], ["x", "y", "z"], values))
     assert "<caption>Of d<sub>k</sub></caption>" in html
-    assert re.findall(r"<td>(.*?)</td>", html) == ["", "0.3333333333333333", "−∞", "—", "yes", "9223372036854775809", "&lt;text&gt;"]
+    assert re.findall(r"<td>(.*?)</td>", html) == [
+        "",
+        "0.3333333333333333",
+        "−∞",
+        "—",
+        "yes",
+        "9223372036854775809",
+        "&lt;text&gt;",
+    ]
     assert html.count('scope="col"') == 3
     assert html.count('scope="row"') == 2
 
