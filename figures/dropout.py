@@ -85,7 +85,9 @@ class Run:
         keep = self._generator.dropout_keep((count, N, N), self._p)
         sums = inverted_dropout(WEIGHTS, keep, self._p, rescale=self._rescale).sum(axis=-1)
         means = (self._total + np.cumsum(sums.mean(axis=1))) / np.arange(self.done + 1, self.done + count + 1)
-        self.looks += [(n, float(means[n - self.done - 1])) for n in LOOKS.tolist() if self.done < n <= self.done + count]
+        self.looks += [
+            (n, float(means[n - self.done - 1])) for n in LOOKS.tolist() if self.done < n <= self.done + count
+        ]
         self.done += count
         self._total += float(sums.mean(axis=1).sum())
         self._dead += (sums == 0).sum(axis=0)
@@ -141,6 +143,7 @@ def mean_sd(s: State, draws: Any) -> Any:
 
 
 def sentence(s: State, r: Run) -> str:
+    """Return what this draw and all draws came to."""
     if s.p == 1:
         return "At <b>p = 1</b> every weight is dropped: all rows are zeros by definition, and nothing is divided."
     if s.p == 0:
@@ -149,7 +152,9 @@ def sentence(s: State, r: Run) -> str:
     done = "multiplies them by" if s.rescale else "leaves them as they are"
     scaled = f"{done} <b>{brief(factor(s))}</b>" if s.rescale else done
     many = (
-        f" Over <b>{r.done:,}</b> draws the mean is <b>{r.mean_row_sum:.4f}</b>." if r.done > 1 else " Resample, or run many."
+        f" Over <b>{r.done:,}</b> draws the mean is <b>{r.mean_row_sum:.4f}</b>."
+        if r.done > 1
+        else " Resample, or run many."
     )
     return (
         f"This draw keeps <b>{r.keep[VISIBLE].sum()} of {VISIBLE.sum()}</b> weights and {scaled}: "
@@ -158,6 +163,7 @@ def sentence(s: State, r: Run) -> str:
 
 
 def how(s: State, r: Run, i: int, j: int) -> str:
+    """Return how one dropped weight is computed."""
     pair = f"<b>{TOKENS[i]} → {TOKENS[j]}</b>: "
     if not VISIBLE[i, j]:
         return f"{pair}0, hidden: the future has no weight."
@@ -170,6 +176,7 @@ def how(s: State, r: Run, i: int, j: int) -> str:
 
 
 def weights_note(s: State, r: Run) -> str:
+    """Return what became of the weights."""
     if s.p in (0, 1):
         return "nothing is dropped" if s.p == 0 else "everything is dropped"
     kept = f"kept ones × {brief(factor(s))}" if s.rescale else "kept ones unchanged"
@@ -190,12 +197,14 @@ def dead(s: State, r: Run) -> str:
 
 
 def dead_data(s: State, r: Run) -> list[Table]:
+    """Return the shares of dead rows as data."""
     values = np.column_stack([r.dead_share, dead_row_probability(WEIGHTS, s.p)])
     names = [f"{i} {token}" for i, token in enumerate(TOKENS, 1)]
     return [Table("Rows that are all zeros", names, [f"share of {r.done:,} draws", "theory"], values)]
 
 
 def band(s: State, r: Run) -> dict[str, Any]:
+    """Return where theory puts the mean, two standard deviations either way."""
     draws = np.geomspace(1, MANY, 25)
     return {"x": draws, "low": expected(s) - 2 * mean_sd(s, draws), "high": expected(s) + 2 * mean_sd(s, draws)}
 
@@ -236,14 +245,14 @@ PANELS = [
             most=lambda s, r: max(2.6, 1.3 * r.row_sums.max()),
             ticks=(0, 1, 2),
             rule=1.0,
-            text=lambda total: "0: the row is dead" if total == 0 else brief(total),
+            text=lambda total: "0<em>: the row is dead</em>" if total == 0 else brief(total),
         ),
     ),
     Chart(
         "The average over all draws",
         "Mean row sum against the number of draws, in the band of two standard deviations that theory gives",
         log(1 / 1.08, MANY * 1.15, {10**e: f"{10**e:,}" for e in range(5)}),
-        linear(0.4, 1.6, {0.5: "0.5", 1: "1", 1.5: "1.5"}),
+        linear(0, 2, {0: "0", 0.5: "0.5", 1: "1", 1.5: "1.5", 2: "2"}),
         [
             Layer("band", "where theory puts 95 % of runs", band, hue="muted"),
             Layer("line", "theory", lambda s, r: {"x": [1, MANY], "y": [expected(s)] * 2}, width=1.2, dash="dashed"),
@@ -257,7 +266,7 @@ PANELS = [
                 align="right",
             ),
         ],
-        note="mean row sum; band: where theory puts 95 % of runs",
+        note="mean row sum; grey: 95 % of runs",
         height="15rem",
         left=36,
         area="side",

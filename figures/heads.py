@@ -1,553 +1,375 @@
-"""Figure 5: one matrix, sliced into stripes of heads."""
+"""Figure 5: one matrix, cut into stripes of columns, one for each head."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
-from functools import cache
 from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
 import panel as pn
-import param
 
-from attention_core import (
-    EMBEDDINGS,
-    TOKENS,
-    Projections,
-    Step,
-    TorchGenerator,
-    attention,
-    head_columns,
-    parameter_count,
-    project,
-    shape_trace,
-)
-from figures.shared.boxes import STRIPES, nested_boxes
-from figures.shared.card import Card, Table, html, panel
-from figures.shared.controls import choice, number, segmented
-from figures.shared.readouts import Readout, entries, fixed, numbers, products, results
-from figures.shared.selection import offer, row_and_column, withhold
-from figures.shared.state import FigureState, Unusable
-from figures.shared.stepper import Stepper
-from figures.shared.stripes import Block, Stripes, head_colour
-from figures.shared.styles import PROSE
+from attention_core import TOKENS, Step, head_columns
+from figures.layers import NUMBERED, PRESETS, Proof, Sizes, proof_of
+from figures.shared.figure import Figure
+from figures.shared.format import fixed, listed, many, product, symbols
+from figures.shared.panels import Drawing, Grid, Table
+from figures.shared.readouts import Readout
+from figures.shared.state import Cell, Choice, FigureState, Unusable, Whole
+from figures.stripes import each_head, one_product
 
-
-class Sizes(NamedTuple):
-    """The sizes of one layer: batch, tokens, widths and heads."""
-
-    b: int
-    n: int
-    d_in: int
-    d_out: int
-    num_heads: int
-
-    @property
-    def head_dim(self) -> int:
-        """Width of one head."""
-        return self.d_out // self.num_heads
-
-    @property
-    def divisors(self) -> list[int]:
-        """The numbers of heads that d_out can be cut into."""
-        return [heads for heads in range(1, self.d_out + 1) if self.d_out % heads == 0]
-
-
-PRESETS = {
-    "toy": Sizes(2, 6, 3, 2, 2),
-    "small": Sizes(1, 6, 6, 8, 4),
-    "gpt2": Sizes(1, 1024, 768, 768, 12),
-    "gpt2-xl": Sizes(1, 1024, 1600, 1600, 25),
-}
-KINDS = ("split", "wrapper")
-MOST_LINES = len(shape_trace(*PRESETS["toy"], kind="split"))
 WIDEST = max(sizes.d_out for sizes in PRESETS.values())
-
-PLAIN = "#c9c6bf"
 
 # The axes of each line of the trace, and what to see there.
 SPLIT_LINES = (
-    ("b n d_in", "The input embeddings: b sequences of n tokens, each d_in wide."),
-    ("b n d_out", "One product makes the keys of all heads at once, side by side in stripes."),
-    ("b n H head_dim", "view only counts the columns differently: d_out becomes H times head_dim. No number moves."),
-    ("b H n head_dim", "transpose swaps two axes, so that each head has a matrix of its own. No number moves."),
-    ("b H head_dim n", "Transposed once more inside each head, for the product: axes 2 and 3 now, not 1 and 2."),
-    ("b H n n", "One batched call makes all heads’ scores; the heads do not meet."),
-    ("b H n n", "Here the divisor is read, after the reshape: {right}, not {wrong}."),
-    ("b H n head_dim", "The second batched call averages each head’s values."),
-    ("b n H head_dim", "Back, so that a token’s heads lie side by side."),
-    ("b n d_out", ".contiguous() does move the numbers, since the transposed view does not lie in this order."),
-    ("b n d_out", "A last square layer lets the heads meet. The wrapper class has none."),
+    ("b n d_in", "The embeddings: {b} of {n} tokens, each {d_in} wide."),
+    ("b n d_out", "One product makes the keys of all heads, side by side in stripes."),
+    ("b n H head_dim", "The columns are counted differently: {d_out} becomes {H} times {head_dim}. No number moves."),
+    ("b H n head_dim", "Two axes change places, so that each head has a matrix of its own. No number moves."),
+    ("b H head_dim n", "Turned once more inside each head, for the product: axes 2 and 3 now, not 1 and 2."),
+    ("b H n n", "One batched call makes the scores of all heads; the heads do not meet."),
+    ("b H n n", "The divisor is read here, after the cut: {right}, not {wrong}."),
+    ("b H n head_dim", "The second batched call averages the values of each head."),
+    ("b n H head_dim", "Back, so that the heads of a token lie side by side."),
+    ("b n d_out", "Joined. Here numbers do move: the turned view does not lie in this order."),
+    ("b n d_out", "A last square layer lets the heads meet. The wrapper has none."),
 )
 WRAPPER_LINES = (
-    ("b n d_in", "The input embeddings: b sequences of n tokens, each d_in wide."),
-    ("b n d_out", "Each head has its own matrices, each d_out wide: what all heads share in the split class."),
-    ("b d_out n", "Transposed for the product."),
-    ("b n n", "The scores of one head; the others follow one after the other."),
-    ("b n n", "The divisor is the root of d_out, which here is the width of one head."),
-    ("b n d_out", "The context vectors of one head."),
-    ("b n H·d_out", "All heads side by side: H times d_out columns, {output} of them."),
+    ("b n d_in", "The embeddings: {b} of {n} tokens, each {d_in} wide."),
+    ("b n head_dim", "Each head has three matrices of its own; its keys are {head_dim} wide."),
+    ("b head_dim n", "Turned for the product."),
+    ("b n n", "The scores of one head; the others follow, one after the other."),
+    ("b n n", "The d_out of this line is the width of one head: {right}."),
+    ("b n head_dim", "The context vectors of one head."),
+    ("b n width", "All heads side by side: {H} times {head_dim} columns."),
 )
-LINES = {"split": SPLIT_LINES, "wrapper": WRAPPER_LINES}
-
-TRACE = """
-:host { flex: 1 1 320px; min-width: 0; }
-ol { list-style: none; margin: 0; padding: 0; font: 13px/1.4 var(--sans); color: var(--ink); }
-li { display: flex; gap: 10px; justify-content: space-between; align-items: baseline; padding: 5px 8px;
-  border-left: 3px solid transparent; border-bottom: 1px solid var(--line); }
-li code { font: 12.5px/1.4 var(--mono); overflow-wrap: anywhere; }
-li span { flex: none; font-variant-numeric: tabular-nums; white-space: nowrap; color: var(--muted); }
-li[aria-current] { background: var(--wash); border-left-color: var(--accent); }
-li[aria-current] span { color: var(--ink); font-weight: 600; }
-"""
-BOXES = """
-:host { min-height: 330px; }
-.shape { font: 600 17px/1.4 var(--sans); font-variant-numeric: tabular-nums; color: var(--ink); margin: 0 0 2px; }
-.shape span { font-weight: 400; font-size: 14px; color: var(--muted); white-space: nowrap; }
-.said { font: 14px/1.45 var(--sans); color: var(--ink); margin: 0 0 12px; min-height: 60px; }
-svg { display: block; width: 100%; height: auto; }
-svg rect:not(.cell) { fill: none; stroke: var(--muted); stroke-width: 1; }
-svg text { font: 10.5px var(--sans); fill: var(--ink); }
-"""
-WORDS = """
-:host { flex: 1 1 440px; min-width: 0; }
-ul { margin: 4px 0 0; padding-left: 18px; font: 14px/1.5 var(--sans); color: var(--ink); }
-li { margin-bottom: 4px; max-width: 72ch; }
-table { border-collapse: collapse; font: 13px/1.5 var(--sans); color: var(--ink); margin: 4px 0;
-  font-variant-numeric: tabular-nums; }
-th { font-weight: 400; color: var(--muted); text-align: left; padding: 1px 14px 1px 0; vertical-align: top; }
-th[scope] { white-space: nowrap; }
-td { padding: 1px 14px 1px 0; }
-"""
+LINES = {"split": SPLIT_LINES, "wrapper": WRAPPER_LINES, "matched": WRAPPER_LINES}
 
 
 class State(FigureState):
-    """What the reader can set; each parameter but the cell is a key of the query string."""
+    """What the reader can set."""
 
-    preset = param.Selector(default="toy", objects=list(PRESETS))
-    kind = param.Selector(default="split", objects=list(KINDS))
-    heads = param.Integer(default=None, allow_None=True, bounds=(1, WIDEST), precedence=1, doc="None: the preset's.")
-    head = param.Integer(default=1, bounds=(1, WIDEST), precedence=2)
-    line = param.Integer(default=1, bounds=(1, MOST_LINES), precedence=2)
-    cell = param.NumericTuple(default=(2, 1), length=2, precedence=-1, doc="Of the product X W_q; not in a link.")
+    line = Whole(3, (1, len(SPLIT_LINES)), label="Line", kind="slider", stepper=True, view=True, place="primary")
+    preset = Choice(
+        "small",
+        {"toy": "Toy", "small": "Small", "gpt2": "GPT-2", "gpt2-xl": "GPT-2 XL"},
+        label="Preset",
+        place="primary",
+    )
+    # None is the preset's own number. Without bounds: the nearest number is not what was meant.
+    heads = Whole(None, (-math.inf, math.inf), label="Heads", kind="list", place="primary")
+    kind = Choice(
+        "split",
+        {"split": "Split", "wrapper": "Wrapper", "matched": "Matched wrapper"},
+        label="Class",
+        place="primary",
+    )
+    head = Whole(1, (1, WIDEST), label="Head shown", view=True)
+    cell = Cell((2, 1), TOKENS, [str(j) for j in range(1, 65)])
 
-    def __init__(self, **params: Any) -> None:
-        super().__init__(**params)
-        self.param.watch(self._fit, self.query_keys())
+    @classmethod
+    def query_keys(cls) -> list[str]:
+        """Return the keys of the address; those on which others depend come first."""
+        return ["preset", "heads", "kind", "head", "line", "cell", "fold"]
 
     @property
     def sizes(self) -> Sizes:
-        """The preset's sizes with the chosen number of heads."""
-        own = PRESETS[self.preset]
-        return own._replace(num_heads=self.heads or own.num_heads)
+        """The layer that is chosen."""
+        return _sizes({"preset": self.preset, "heads": self.heads, "kind": self.kind})
 
-    @property
-    def lines(self) -> int:
-        """How many lines the trace has."""
-        return len(LINES[self.kind])
+    @classmethod
+    def fit(cls, values: dict[str, Any], changed: set[str]) -> dict[str, Any]:
+        """Return a state in which what depends on each other agrees: a new preset brings its own heads."""
+        own, heads = PRESETS[values["preset"]], values["heads"]
+        if ("preset" in changed and "heads" not in changed) or not heads or heads == own.num_heads or own.d_out % heads:
+            values = {**values, "heads": None}
+        sizes = _sizes(values)
+        cell = tuple(map(min, values["cell"], (sizes.n, sizes.width)))
+        head, line = min(values["head"], sizes.num_heads), min(values["line"], len(LINES[sizes.kind]))
+        return {**values, "head": head, "line": line, "cell": cell}
 
-    def load_query(self, pairs: Iterable[tuple[str, str]]) -> str:
-        """Set the state from a link; what it says of the heads is checked against its preset."""
-        pairs = list(pairs)
-        # A change of preset brings its own number of heads, even over the link's: hence a second time.
-        super().load_query(pairs)
-        return super().load_query(pairs)
-
-    def read(self, key: str, text: str, before: dict[str, Any]) -> tuple[Any, str]:
+    def read(self, key: str, text: str, before: dict[str, Any]) -> tuple[Any, bool]:
         """Return the value a text stands for; what it may be depends on the preset, the class and the heads."""
-        given, note = super().read(key, text, before)
+        value, moved = super().read(key, text, before)
         if key == "heads":
             d_out = PRESETS[before["preset"]].d_out
-            if given < 1 or d_out % given:
-                remainder = f"{d_out} / {given} leaves {d_out % given}" if given > 0 else f"{d_out} in {given} heads"
-                raise Unusable(remainder)
-        if key in ("head", "line"):
-            own = before["heads"] or PRESETS[before["preset"]].num_heads
-            most = own if key == "head" else len(LINES[before["kind"]])
-            if given > most:
-                return most, f"{key}={text} was moved to {most}"
-        return given, note
+            if value < 1 or d_out % value:
+                raise Unusable(
+                    f"{d_out} / {value} leaves {d_out % value}" if value > 0 else f"{d_out} in {value} heads"
+                )
+        if key in ("head", "line", "cell"):
+            fitted = self.fit({**before, key: value}, set())[key]
+            return fitted, moved or fitted != value
+        return value, moved
 
-    def bounds(self, key: str) -> tuple[float, float]:
-        """Return the bounds of a number; heads have none, since the nearest divisor is not what was meant."""
-        return (-math.inf, math.inf) if key == "heads" else super().bounds(key)
+    def ends(self, key: str) -> tuple[int, int] | None:
+        """Return the bounds of a number as they are in this state."""
+        return {"head": (1, self.sizes.num_heads), "line": (1, len(LINES[self.kind]))}.get(key)
 
-    def _fit(self, *events: param.parameterized.Event) -> None:
-        """Keep what depends on each other consistent, in one change."""
-        own, heads = PRESETS[self.preset], self.heads
-        changed = any(event.name == "preset" for event in events)
-        if changed or heads is None or heads == own.num_heads or own.d_out % heads:
-            heads = None
-        most = heads or own.num_heads
-        row, column = self.cell
-        cell = (min(row, own.n), min(column, own.d_out))
-        self.param.update(heads=heads, head=min(self.head, most), line=min(self.line, self.lines), cell=cell)
-
-
-class Proof(NamedTuple):
-    """Numbers of a small layer: all heads from one matrix, and each head from its own."""
-
-    x: np.ndarray  # (n, d_in), the inputs of the first sequence
-    projections: Projections  # (d_in, d_out)
-    queries: np.ndarray  # (n, d_out), of the first sequence
-    own_queries: list[np.ndarray]  # (n, head_dim), one for each head
-    max_difference: float
-
-
-def layer(preset: str) -> tuple[np.ndarray, Projections]:
-    """Return the embeddings, shape (b, n, d_in), and the weights of a preset with numbers.
-
-    The toy is the book's: its six tokens twice, and the layers drawn after seed 123.
-    """
-    sizes = PRESETS[preset]
-    generator = TorchGenerator(123 if preset == "toy" else 0)
-    x = np.asarray(EMBEDDINGS) if preset == "toy" else generator.rand(sizes.n, sizes.d_in).astype(float)
-    weights = (generator.linear(sizes.d_in, sizes.d_out).T.astype(float) for _ in Projections._fields)
-    return np.stack([x] * sizes.b), Projections(*weights)
-
-
-def prove(x: np.ndarray, projections: Projections, num_heads: int) -> Proof:
-    """Run every head with small matrices of its own, and compare with one matrix that is sliced."""
-    whole = project(x, projections)
-    context, _ = attention(x, projections, num_heads, causal=True)
-    d_out = context.shape[-1]
-    own_queries, differences = [], []
-    for head in range(num_heads):
-        columns = head_columns(head, num_heads, d_out)
-        small = Projections(*(matrix[:, columns] for matrix in projections))
-        alone = project(x, small)
-        own_context, _ = attention(x, small, causal=True)
-        own_queries.append(alone[0][0])
-        pairs = zip((*alone, own_context), (*whole, context), strict=True)
-        differences += [np.abs(own - sliced[..., columns]).max() for own, sliced in pairs]
-    return Proof(x[0], projections, whole[0][0], own_queries, float(max(differences)))
-
-
-@cache
-def proof_of(preset: str, num_heads: int) -> Proof:
-    """Return the proof for a preset with numbers, worked out once."""
-    return prove(*layer(preset), num_heads)
-
-
-class Heads(Card):
-    """The stripes of the heads, the shapes of one forward pass, and the proof that slicing changes nothing."""
-
-    number = 5
-    heading = "Many heads are one matrix, cut into stripes of columns"
-    prompt = "Pick a preset, then walk through the forward pass and watch the shape."
-    state_class = State
-    view_keys = ("head", "line")
-    scenes: Mapping[str, Mapping[str, Any]] = {
-        "The book's toy": {},
-        "A head you can see": {"preset": "small"},
-        "GPT-2 divides by 8": {"preset": "gpt2", "line": 7},
-        "Wrapper at matched width": {"preset": "gpt2", "kind": "wrapper"},
-    }
-
-    def controls(self) -> list[Any]:
-        p = self.state.param
-        self._count = _HeadCount()
-        self._heads = choice(self._count.param.count, "Heads", _labels(self.state.sizes))
-        self._count.param.watch(self._take_heads, "count")
-        self._head = number(p.head, "Head shown")
-        self._line = Stepper(p.line, "Line")
-        self._cell_controls = row_and_column(self.state, *self._sides)
-        return [
-            segmented(p.preset, "Preset", {"Toy": "toy", "Small": "small", "GPT-2": "gpt2", "GPT-2 XL": "gpt2-xl"}),
-            segmented(p.kind, "Class", {"Split": "split", "Wrapper": "wrapper"}),
-            self._heads,
-            self._head,
-            self._line.view,
-            self._cell_controls,
-        ]
-
-    def panels(self) -> list[Any]:
-        self._stripes = Stripes(
-            "The query projection above its product with the inputs, both cut into one stripe for each head",
-            "var(--page-query, #0072B2)",
-            self._point,
-        )
-        self._stripes_caption = html("")
-        self._trace, self._boxes = html("", PROSE + TRACE), html("", PROSE + BOXES)
-        self._proof, self._traps = html("", PROSE + WORDS), html("", PROSE + WORDS)
-        return [
-            panel(self._stripes.pane, self._stripes_caption),
-            self._trace,
-            panel(self._boxes, html("")),
-            self._proof,
-            self._traps,
-        ]
-
-    def compute(self) -> None:
-        self.trace: list[Step] = shape_trace(*self.state.sizes, kind=self.state.kind)
-        self.proof = proof_of(self.state.preset, self.state.sizes.num_heads) if self._has_numbers else None
-
-    @property
-    def _sides(self) -> tuple[list[str], list[str]]:
-        """The names along the sides of the product X W_q."""
-        s = self.state.sizes
-        rows = list(TOKENS) if self.state.preset == "toy" else [str(i + 1) for i in range(s.n)]
-        return rows, [str(i + 1) for i in range(s.d_out)]
-
-    def _point(self, matrix: int, row: int, column: int) -> None:
-        """Select a number of the product, or the column of the projection that was pointed at."""
-        self._select(row if matrix == 1 else self._cell[0], column)
-
-    @property
-    def _has_numbers(self) -> bool:
-        return self.state.preset in ("toy", "small")
-
-    @property
-    def _split(self) -> bool:
-        return self.state.kind == "split"
-
-    @property
-    def _step(self) -> Step:
-        return self.trace[self.state.line - 1]
-
-    @property
-    def _output_width(self) -> int:
-        return self.trace[-1].shape[-1]
-
-    @property
-    def _parameters(self) -> int:
-        """Parameters of the class at the width d_out in all: the wrapper's heads get head_dim columns each."""
-        s = self.state.sizes
-        if self._split:
-            return parameter_count(s.d_in, s.d_out, s.num_heads, "split", output_projection=True)
-        return parameter_count(s.d_in, s.head_dim, s.num_heads, "wrapper", output_projection=False)
-
-    def readouts(self) -> list[Readout]:
-        s, step = self.state.sizes, self._step
-        calls = 1 if self._split else s.num_heads
-        counted = "with output projection" if self._split else "at matched width"
-        width = "d_out" if self._split else f"d_out · H, {s.d_out:,} a head"
-        right, wrong = math.sqrt(s.head_dim), math.sqrt(s.d_out)
-        difference = None if self.proof is None else self.proof.max_difference
-        return [
-            Readout("head_dim", "head_dim", s.head_dim, f"{s.head_dim:,}", f"{s.d_out:,} / {s.num_heads:,}"),
-            Readout("divisor", "Divisor", right, _root(s.head_dim), f"√{s.head_dim:,}, of one head"),
-            Readout("divisor_wrong", "Not the divisor", wrong, _root(s.d_out), f"√{s.d_out:,}, of all heads"),
-            Readout("output_width", "Output width", self._output_width, f"{self._output_width:,}", width),
-            Readout("parameters", "Parameters", self._parameters, f"{self._parameters:,}", counted),
-            Readout("projection_products", "Projection products", 3 * calls, f"{3 * calls:,}", "Q, K and V"),
-            Readout("attention_products", "Attention products", 2 * calls, f"{2 * calls:,}", "scores, weighted sum"),
-            Readout("max_difference", "Sliced or own: difference", difference, *self._proved()),
-            Readout("shape", f"Shape after line {self.state.line}", step.shape, _shape(step.shape), wide=True),
-        ]  # fmt: skip
-
-    def _proved(self) -> tuple[str, str]:
-        if self.proof is None:
-            return "—", "no numbers are formed"
-        return fixed(self.proof.max_difference), f"{self.state.sizes.num_heads} small against 1 sliced"
-
-    def summary(self) -> str:
-        s = self.state.sizes
-        if self._split:
-            cut = f"{_heads(s.num_heads)} of {_columns(s.head_dim)}"
-            said = f"One matrix for {cut}: scores are divided by {_root(s.head_dim)}"
-        else:
-            said = (
-                f"A wrapper of {_heads(s.num_heads)}: given d_out = {s.d_out:,} it returns "
-                f"{_columns(self._output_width)}; at matched width, {s.head_dim} a head, "
-                f"it divides by {_root(s.head_dim)}"
-            )
+    def offered(self, key: str) -> tuple[dict[int, str], int] | None:
+        """Return what the list of heads offers, the divisors of d_out, and what is chosen."""
         return (
-            f"{said} and there are {self._parameters:,} parameters. "
-            f"Line {self.state.line} of {self.state.lines} makes the shape {_shape(self._step.shape)}."
+            ({count: f"{count:,}" for count in self.sizes.divisors}, self.sizes.num_heads) if key == "heads" else None
         )
 
-    def explanation(self) -> str:
-        if self.proof is None:
-            return '<div class="how">At this size no numbers are formed.</div>'
-        i, j = self._cell
-        token, head = escape(self._sides[0][i]), j // self.state.sizes.head_dim + 1
-        terms = products(self.proof.x[[i]], self.proof.projections.query[:, [j]])[0][0]
+    def cell_sides(self) -> tuple[list[str], list[str]]:
+        """Return the names along the sides of the product; none where no numbers are formed."""
+        if self.preset not in NUMBERED:
+            return [], []
+        rows = list(TOKENS) if self.preset == "toy" else [str(i + 1) for i in range(self.sizes.n)]
+        return rows, [str(j + 1) for j in range(self.sizes.width)]
+
+
+def _sizes(values: dict[str, Any]) -> Sizes:
+    own = PRESETS[values["preset"]]
+    return own._replace(num_heads=values["heads"] or own.num_heads, kind=values["kind"])
+
+
+class Result(NamedTuple):
+    """What follows from a state: the layer, the shapes of its forward pass, and its numbers, if any are formed."""
+
+    sizes: Sizes
+    trace: list[Step]
+    proof: Proof | None
+
+
+def compute(s: State) -> Result:
+    """Return the layer's shapes; only small ones get numbers."""
+    sizes = s.sizes
+    proof = proof_of(s.preset, s.kind, sizes.num_heads) if s.preset in NUMBERED else None
+    return Result(sizes, sizes.trace, proof)
+
+
+# What it says.
+
+
+def root(width: int) -> str:
+    """Return a root and its value, as one word where it is whole."""
+    value = math.sqrt(width)
+    return f"√{width:,}\u00a0=\u00a0{value:.0f}" if value.is_integer() else f"√{width:,}\u00a0=\u00a0{value:.3g}"
+
+
+def shape(sizes: tuple[int, ...] | list[int]) -> str:
+    """Return a shape as torch prints it."""
+    return f"[{', '.join(map(str, sizes))}]"
+
+
+def sentence(s: State, r: Result) -> str:
+    """Return what the layer is made of and what it divides by."""
+    z = r.sizes
+    heads, right, wrong = many(z.num_heads, "head"), root(z.head_dim), root(z.width)
+    if s.kind == "wrapper":
         return (
-            f'<div class="how"><b class="q">q({token})</b>, column {j + 1}, in the stripe of head {head}<br>'
-            f'= x({token}) · <b class="q">column {j + 1} of W_q</b><br>'
-            f"= {terms}<br>= {fixed(float(self.proof.queries[i, j]))}</div>"
+            f"A wrapper of <b>{heads}</b>, each <b>{z.head_dim:,}</b> wide, is <b>{z.width:,}</b> wide in all. "
+            f"Each divides by <b>{right}</b>; there are <b>{z.parameters:,}</b> parameters."
         )
-
-    def static_html(self) -> str:
-        """Return the figure's numbers as plain HTML, with the whole trace."""
-        return super().static_html() + _trace_html(self.trace, self.state.line)
-
-    def tables(self) -> list[Table]:
-        if self.proof is None:
-            return []
-        s = self.state.sizes
-        rows, columns, tokens = ([str(i + 1) for i in range(size)] for size in (s.d_in, s.d_out, s.n))
-        return [
-            Table("W_q", rows, columns, self.proof.projections.query),
-            Table("X W_q, sliced", tokens, columns, self.proof.queries),
-            Table("X W_q, head by head", tokens, columns, np.hstack(self.proof.own_queries)),
-        ]
-
-    def draw(self) -> None:
-        s = self.state.sizes
-        self._offer_heads()
-        self._head.high = s.num_heads
-        self._line.end_at(self.state.lines)
-        self._offer_cells()
-        self._stripes.draw(self._blocks(), s.d_out, s.num_heads, self.state.head - 1, self._cell, apart=not self._split)
-        self._stripes_caption.object = self._about_stripes() + self.explanation()
-        self._trace.object = _trace_html(self.trace, self.state.line)
-        self._boxes.object = self._nested()
-        self._proof.object = self._about_proof()
-        self._traps.object = self._about_traps()
-
-    def _offer_cells(self) -> None:
-        """Offer the rows and columns of the product, where it has numbers."""
-        if self.proof is None:
-            withhold(self._cell_controls)
-        else:
-            offer(self._cell_controls, self.state.cell, *self._sides)
-
-    def _blocks(self) -> tuple[Block, Block]:
-        s, proof = self.state.sizes, self.proof
-        if proof is None:
-            return Block("W_q", s.d_in), Block("X W_q", s.n)
-        weights = proof.projections.query
-        computed = results(products(proof.x, weights), proof.queries)
-        return Block("W_q", s.d_in, weights, entries(weights)), Block("X W_q", s.n, proof.queries, computed)
-
-    def _offer_heads(self) -> None:
-        """Offer the divisors of the width; options and value in one change, since a list refuses other values."""
-        s = self.state.sizes
-        self._heads.param.update(options=_labels(s), value=s.num_heads)
-
-    def _take_heads(self, event: param.parameterized.Event) -> None:
-        if event.new != self.state.sizes.num_heads:
-            self.state.heads = event.new
-
-    def _about_stripes(self) -> str:
-        s, head = self.state.sizes, self.state.head
-        first, last = (head - 1) * s.head_dim + 1, head * s.head_dim
-        owned = f"column {first:,}" if first == last else f"columns {first:,} … {last:,}"
-        stored = owned.replace("column", "row")
-        which = "One matrix for all heads" if self._split else "A matrix for each head, head_dim columns wide"
+    if s.kind == "matched":
         return (
-            f'<div class="caption"><b>{which}</b>, and its product’s columns in the same colours; keys and values '
-            f"alike. Head {head:,} of {s.num_heads:,} (framed) owns {owned}: {stored} of torch’s stored weight.</div>"
+            f"Give each of <b>{heads}</b> its share, <b>{z.head_dim:,}</b>, and the wrapper is <b>{z.width:,}</b> wide "
+            f"as the split class is. Each divides by <b>{right}</b>; there are <b>{z.parameters:,}</b> parameters."
         )
-
-    def _nested(self) -> str:
-        s, shape = self.state.sizes, self._step.shape
-        names = LINES[self.state.kind][self.state.line - 1][0].split()
-        shown = self.state.head - 1
-        striped = ("H", "d_out") if self._split else ("H·d_out",)
-        stripes = [s.num_heads if name in striped else 1 for name in names]
-
-        def colour(index: tuple[int, ...]) -> str:
-            if "H" in names[:-2]:
-                return head_colour(index[names.index("H")])
-            if names[-1] == "d_in" or max(stripes) > STRIPES:
-                return PLAIN
-            if max(stripes) == 1:
-                return head_colour(0 if self._split else shown)
-            axis = stripes.index(s.num_heads)
-            return head_colour(index[axis] * s.num_heads // shape[axis])
-
-        drawn = nested_boxes(shape, names, stripes, colour)
-        return (
-            f'<p class="shape">{_shape(shape)} <span>{escape(" × ".join(names))}</span></p>'
-            f'<p class="said">{escape(self._what_to_see())}</p>{drawn}'
-        )
-
-    def _what_to_see(self) -> str:
-        s = self.state.sizes
-        return LINES[self.state.kind][self.state.line - 1][1].format(
-            right=f"√{s.head_dim:,} = {_root(s.head_dim)}",
-            wrong=f"√{s.d_out:,} = {_root(s.d_out)}",
-            output=f"{self._output_width:,}",
-        )
-
-    def _about_proof(self) -> str:
-        title = '<div class="caption"><b>Proof by numbers</b></div>'
-        if self.proof is None:
-            return (
-                f'{title}<p class="line">At this size no numbers are formed; the shapes cost nothing. The toy and the '
-                "small preset compare each head’s own small matrices with the slices of one.</p>"
-            )
-        s, head = self.state.sizes, self.state.head - 1
-        sliced = self.proof.queries[:, head_columns(head, s.num_heads, s.d_out)]
-        rows = "".join(
-            f"<tr><th scope=row>token {i}</th><td>{numbers(one)}</td><td>{numbers(other)}</td></tr>"
-            for i, (one, other) in enumerate(zip(sliced, self.proof.own_queries[head], strict=True), 1)
-        )
-        return (
-            f"{title}<table><thead><tr><td></td><th>head {head + 1}’s slice of X W_q</th>"
-            f"<th>X times its own matrix</th></tr></thead><tbody>{rows}</tbody></table>"
-            f'<p class="line">In Q, K, V and the context vectors, over {_heads(s.num_heads)}, the largest difference '
-            f"is {fixed(self.proof.max_difference)}.</p>"
-        )
-
-    def _about_traps(self) -> str:
-        s = self.state.sizes
-        layer = (s.d_in, s.d_out, s.num_heads)
-        without = parameter_count(*layer, "split", output_projection=False)
-        extra = parameter_count(*layer, "split", output_projection=True) - without
-        per_head = parameter_count(*layer, "wrapper", output_projection=False)
-        traps = [
-            "<b>d_out has two meanings.</b> In the split class it is the width of all heads together. In the wrapper "
-            f"it is the width of each: {s.d_out:,} there gives {s.num_heads:,} × {s.d_out:,} = "
-            f"{s.d_out * s.num_heads:,} columns and {per_head:,} parameters; to match the split class it must be "
-            f"{s.head_dim:,}. The book’s exercise 3.2 turns on this.",
-            f"<b>The divisor is read after the reshape</b>: √{s.head_dim:,} = {_root(s.head_dim)}, from one head’s "
-            f"width, and not √{s.d_out:,} = {_root(s.d_out)}.",
-            "<b>3H products against 3 is not the only difference.</b> The split class also has an output projection, "
-            f"one more product and {extra:,} parameters; and where the wrapper multiplies {2 * s.num_heads:,} times to "
-            "attend, it makes 2 batched calls.",
-        ]
-        if s.head_dim == 1:
-            traps.append(
-                "<b>This case is degenerate</b>: head_dim is 1, so the divisor is 1 and scaling cannot be seen."
-            )
-        items = "".join(f"<li>{trap}</li>" for trap in traps)
-        return f'<div class="caption"><b>Traps</b></div><ul>{items}</ul>'
-
-
-class _HeadCount(param.Parameterized):
-    """The number of heads as its control sees it: always a number, also where the state leaves it to the preset."""
-
-    count = param.Integer(default=1)
-
-
-def _labels(sizes: Sizes) -> dict[str, int]:
-    return {f"{heads:,}": heads for heads in sizes.divisors}
-
-
-def _shape(shape: tuple[int, ...]) -> str:
-    return f"[{', '.join(str(size) for size in shape)}]"
-
-
-def _root(width: int) -> str:
-    return f"{math.sqrt(width):.3g}"
-
-
-def _heads(count: int) -> str:
-    return "1 head" if count == 1 else f"{count:,} heads"
-
-
-def _columns(count: int) -> str:
-    return "1 column" if count == 1 else f"{count:,} columns"
-
-
-def _trace_html(trace: list[Step], line: int) -> str:
-    items = "".join(
-        f"<li{' aria-current=step' if i == line else ''}><code>{escape(step.code)}</code>"
-        f"<span>{_shape(step.shape)}</span></li>"
-        for i, step in enumerate(trace, 1)
+    if z.num_heads == 1:
+        columns = many(z.width, "column")
+        return f"A single head owns all <b>{columns}</b>. Nothing is cut, and it divides by <b>{right}</b>."
+    blind = " Heads of width one cannot show that scaling matters." if z.head_dim == 1 else ""
+    return (
+        f"<b>{many(z.width, 'column')}</b> make <b>{heads}</b> of <b>{z.head_dim:,}</b>. Each divides by the root of "
+        f"its own width, <b>{right}</b>, not of all {z.width:,}, <b>{wrong}</b>.{blind or ' Pick a stripe.'}"
     )
-    return f"<ol>{items}</ol>"
 
 
-def app() -> Heads:
+def how(s: State, r: Result, i: int, j: int) -> str:
+    """Return how one number of the product is computed."""
+    if r.proof is None:
+        return "At this size no numbers are formed; shapes cost nothing."
+    token, head = escape(s.cell_sides()[0][i]), j // r.sizes.head_dim + 1
+    terms = product(r.proof.x[i], r.proof.projections.query[:, j])
+    return (
+        f'<b class="q">q({token})</b>, column {j + 1}, in the stripe of head {head} = x({token}) · column {j + 1} of '
+        f"W<sub>q</sub> = {terms} = <b>{fixed(float(r.proof.queries[i, j]))}</b>"
+    )
+
+
+def what_to_see(s: State, r: Result) -> str:
+    """Return what happens in the current line of the trace."""
+    z = r.sizes
+    sequences = many(z.b, "sequence")
+    words = {"b": sequences, "n": f"{z.n:,}", "d_in": f"{z.d_in:,}", "d_out": f"{z.d_out:,}", "H": f"{z.num_heads:,}"}
+    return LINES[s.kind][s.line - 1][1].format(
+        **words, head_dim=f"{z.head_dim:,}", right=root(z.head_dim), wrong=root(z.width)
+    )
+
+
+def compared(s: State, r: Result) -> str:
+    """Return the first row of the shown head, from one matrix and from its own."""
+    z = r.sizes
+    if r.proof is None:
+        return "<b>The same cut at any size</b><br>The small presets compare each slice with a product of its own."
+    columns = head_columns(s.head - 1, z.num_heads, z.width)
+    first, more = (2, "") if z.head_dim <= 2 else (1, " …")
+    sliced, own = (
+        listed(row[:first]) + more for row in (r.proof.queries[0, columns], r.proof.own_queries[s.head - 1][0])
+    )
+    title = f"{z.num_heads} small matrices" if s.kind == "split" and z.num_heads > 1 else "One matrix"
+    return (
+        f"<b>{title} would give the same</b><br>first row of head {s.head}: <b>{sliced}</b> as a slice, <b>{own}</b> "
+        f"on its own; difference <b>{fixed(r.proof.max_difference)}</b>"
+    )
+
+
+def stage(s: State, r: Result) -> str:
+    """Draw the product, and say what is compared and what the current line does."""
+    step = r.trace[s.line - 1]
+    return (
+        f"{one_product(s, r)}"
+        '<p class="muted says">A stripe of Q depends on the same stripe of W<sub>q</sub> only.</p>'
+        f'<p class="compared">{compared(s, r)}</p>'
+        f'<p class="line-of-trace"><span class="muted">line {s.line} of {len(r.trace)}</span> '
+        f"<code>{escape(step.code)}</code> <b>{shape(step.shape)}</b><br>{symbols(what_to_see(s, r))}</p>"
+    )
+
+
+QUERIES = Grid(
+    "Q = X W_q", lambda s, r: r.proof.queries, lambda s, r: s.cell_sides()[0], lambda s, r: s.cell_sides()[1],
+    "query", lambda s, r: np.abs(r.proof.queries).max(),
+)  # fmt: skip
+
+
+def numbers(s: State, r: Result) -> str:
+    """Return the product with its numbers, each of which can be selected."""
+    return '<p class="muted">No numbers are formed at this size.</p>' if r.proof is None else QUERIES.render(s, r)
+
+
+def all_lines(s: State, r: Result) -> str:
+    """Return all lines of the trace with their shapes."""
+    items = "".join(
+        f"<li{' aria-current=step' if i == s.line else ''}><code>{escape(step.code)}</code> "
+        f"<span>{shape(step.shape)}</span></li>"
+        for i, step in enumerate(r.trace, 1)
+    )
+    return f'<ol class="trace">{items}</ol>'
+
+
+def traps(s: State, r: Result) -> str:
+    """Return what is easily mistaken, with the numbers of this preset and these heads."""
+    one, each = r.sizes._replace(kind="split"), r.sizes._replace(kind="wrapper")
+    extra = one.parameters - one._replace(kind="matched").parameters
+    items = [
+        f"<b>d_out has two meanings.</b> In the split class it is the width of all heads. In the wrapper it is the "
+        f"width of each: {one.d_out:,} there gives {one.num_heads:,} × {one.d_out:,} = {each.width:,} columns and "
+        f"{each.parameters:,} parameters; to match the split class it must be {one.head_dim:,}. "
+        "The book’s exercise 3.2 turns on this.",
+        f"<b>The divisor is read after the cut</b>: {root(one.head_dim)}, from the width of one head, and not "
+        f"{root(one.width)}.",
+        f"<b>3H products against 3 is not the only difference.</b> The split class also has an output projection, one "
+        f"more product and {extra:,} parameters; and where the wrapper multiplies {2 * one.num_heads:,} times to "
+        "attend, it makes 2 batched calls.",
+    ]
+    if one.head_dim == 1:
+        items.append("<b>This case is degenerate</b>: head_dim is 1, so the divisor is 1 and scaling cannot be seen.")
+    return f'<ul class="traps">{"".join(f"<li>{_lowered(item)}</li>" for item in items)}</ul>'
+
+
+def _lowered(html: str) -> str:
+    return html.replace("d_out", "d<sub>out</sub>")
+
+
+def tables(s: State, r: Result) -> list[Table]:
+    """Return the numbers behind the drawing."""
+    if r.proof is None:
+        return []
+    p, z = r.proof, r.sizes
+    rows, columns, inputs = *s.cell_sides(), [str(i + 1) for i in range(z.d_in)]
+    return [
+        Table("X", rows, inputs, p.x),
+        Table("W_q", inputs, columns, p.projections.query),
+        Table("Q, sliced", rows, columns, p.queries),
+        Table("Q, head by head", rows, columns, np.hstack(p.own_queries)),
+        Table(f"Weights of head {s.head}", rows, rows, p.weights[s.head - 1]),
+        Table("Z", rows, columns, p.context),
+    ]
+
+
+def code(s: State, r: Result) -> str:
+    """Return the lines that compute this layer."""
+    z = r.sizes
+    split = s.kind == "split"
+    given = f"{z.d_in}, {z.given}, {z.num_heads}, {'split' if split else 'wrapper'!r}"
+    lines = [
+        "import numpy as np",
+        "from attention_core import *",
+        "",
+        f"head_dim = {f'{z.d_out}' if s.kind == 'wrapper' else f'{z.d_out} // {z.num_heads}'}",
+        f"output_width = {z.num_heads} * head_dim",
+        "divisor, divisor_wrong = np.sqrt(head_dim), np.sqrt(output_width)",
+        f"shape = shape_trace({z.b}, {z.n}, {given})[{s.line - 1}].shape",
+        f"parameters = parameter_count({given}, output_projection={split})",
+    ]
+    if r.proof:
+        x = "EMBEDDINGS" if s.preset == "toy" else f"generator.rand({z.n}, {z.d_in})"
+        each = f"[generator.linear({z.d_in}, {z.d_out}).T.astype(float) for _ in range(3)]"
+        drawn = (
+            f"heads = [{each} for _ in range({z.num_heads})]\nprojections = Projections(*map(np.hstack, zip(*heads)))"
+            if s.kind == "wrapper"
+            else f"projections = Projections(*{each})"
+        )
+        lines += [
+            "",
+            f"generator = TorchGenerator({123 if s.preset == 'toy' else 0})",
+            f"x = np.asarray({x}, dtype=float)",
+            drawn,
+            f"context, weights = attention(x, projections, {z.num_heads}, causal=True)",
+            f"stripe = head_columns({s.head - 1}, {z.num_heads}, output_width)",
+            "own, _ = attention(x, Projections(*(matrix[:, stripe] for matrix in projections)), causal=True)",
+            "max_difference = np.abs(context[:, stripe] - own).max()",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+PANELS = [
+    Drawing("", stage, tables=tables),
+    Drawing("", each_head, area="side"),
+    Drawing("All lines of the forward pass", all_lines, area="numbers"),
+    Drawing("What is easily mistaken", traps, area="numbers"),
+    Drawing("", numbers, area="numbers"),
+]
+
+READOUTS = [
+    Readout("head_dim", "head_dim", lambda s, r: r.sizes.head_dim, "{:,}", lambda s, r: (
+        "d_out itself" if s.kind == "wrapper" else f"{r.sizes.d_out:,} / {r.sizes.num_heads:,}")),
+    Readout("divisor", "Divisor", lambda s, r: math.sqrt(r.sizes.head_dim), "{:.4g}",
+            lambda s, r: f"√{r.sizes.head_dim:,}, of one head"),
+    Readout("divisor_wrong", "Not the divisor", lambda s, r: math.sqrt(r.sizes.width), "{:.4g}",
+            lambda s, r: f"√{r.sizes.width:,}, of all heads"),
+    Readout("output_width", "Output width", lambda s, r: r.sizes.width, "{:,}", lambda s, r: (
+        "d_out" if s.kind == "split" else f"{r.sizes.num_heads:,} heads of {r.sizes.head_dim:,}")),
+    Readout("parameters", "Parameters", lambda s, r: r.sizes.parameters, "{:,}", lambda s, r: (
+        "with output projection" if s.kind == "split" else "no output projection")),
+    Readout("projection_products", "Projection products", lambda s, r: 3 * r.sizes.calls, "{:,}", "Q, K and V"),
+    Readout("attention_products", "Attention products", lambda s, r: 2 * r.sizes.calls, "{:,}", "scores, weighted sum"),
+    Readout("max_difference", "Sliced or own: difference", lambda s, r: r.proof.max_difference if r.proof else None,
+            None, lambda s, r: "over all heads" if r.proof else "no numbers are formed"),
+    Readout("shape", "Shape after the line", lambda s, r: r.trace[s.line - 1].shape, shape,
+            lambda s, r: f"line {s.line} of {len(r.trace)}"),
+]  # fmt: skip
+
+SCENES = {
+    "The book's toy": {"preset": "toy"},
+    "A head you can see": {},
+    "GPT-2 divides by 8": {"preset": "gpt2", "line": 7},
+    "Wrapper at matched width": {"preset": "gpt2", "kind": "matched"},
+}
+
+
+def app() -> Figure:
     """Return the figure."""
-    return Heads()
+    return Figure(
+        State, compute, PANELS, READOUTS,
+        title="Many heads are one matrix, cut into stripes of columns",
+        sentence=sentence, how=how, scenes=SCENES, code=code, inputs=("preset", "heads", "kind"),
+        layout='"main side" "primary side" "how how" / minmax(0, 23fr) minmax(0, 19fr)',
+        lines={"sentence": (2, 4), "how": (1, 5)},
+    )  # fmt: skip
 
 
 if pn.state.served:

@@ -73,8 +73,10 @@ def radio(key: str, value: Any, text: str, checked: bool, content: str = "") -> 
 
 
 def _list(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:  # noqa: ARG001
-    options = control.options or {}
-    return _field(control, _select(key, control.label, options, getattr(state, key)), note)
+    # A state may narrow what is offered by ``offered()``, which then also says what is chosen.
+    narrowed = getattr(state, "offered", lambda _: None)(key)
+    options, value = narrowed or (control.options or {}, getattr(state, key))
+    return _field(control, _select(key, control.label, options, value), note)
 
 
 def _select(key: str, name: str, options: Mapping[Any, str], value: Any, *, disabled: bool = False) -> str:

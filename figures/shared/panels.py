@@ -242,7 +242,9 @@ def look(value: float, hue: str, scale: float, *, hidden: bool = False, struck: 
     return classes, f' style="--a:{share}%"'
 
 
-def mini(matrix: Any, hue: str, scale: float, *, hidden: Any = None, cut: int = 0, diagonal: bool = False) -> str:
+def mini(
+    matrix: Any, hue: str, scale: float, *, hidden: Any = None, marked: Any = None, cut: int = 0, diagonal: bool = False
+) -> str:
     """Return a matrix as a small drawing without numbers; what it holds is told by text and by the data tables.
 
     Parameters
@@ -251,21 +253,23 @@ def mini(matrix: Any, hue: str, scale: float, *, hidden: Any = None, cut: int = 
         Shape (rows, columns).
     hue, scale : str, float
         As in `Grid`.
-    hidden : array_like of bool, optional
-        Hatched cells.
+    hidden, marked : array_like of bool, optional
+        Cells that are hatched, and cells with a frame.
     cut : int
         A gap after every so many columns; 0 for none.
     diagonal : bool
         Whether the main diagonal is drawn as a dashed line.
     """
     matrix = np.asarray(matrix, dtype=float)
-    hatched = _flags(hidden, matrix.shape)
+    hatched, framed = _flags(hidden, matrix.shape), _flags(marked, matrix.shape)
     cells = []
     for i, j in np.ndindex(*matrix.shape):
         classes, style = look(float(matrix[i, j]), hue, scale, hidden=hatched[i, j])
         named = "negative" if "negative" in classes else "hidden" if hatched[i, j] else ""
         if cut and j and j % cut == 0:
             named += " cut"
+        if framed[i, j]:
+            named += " marked"
         cells.append(f'<i{f" class={chr(34)}{named.strip()}{chr(34)}" if named else ""}{style}></i>')
     return (
         f'<span class="mini{" diagonal" if diagonal else ""}" aria-hidden="true" '

@@ -54,11 +54,62 @@ def test_without_a_document_the_work_is_done_at_once() -> None:
     assert bench.shown == []  # whoever started it reads the result
 
 
-def test_while_a_figure_is_built_nothing_is_left_pending() -> None:
-    document, bench = Document(), Workbench()
+def test_work_begun_while_a_figure_is_built_waits_until_it_is_on_show() -> None:
+    document, bench = Document(), Workbench(slice=2 * STEP, pause=0)
     bench.start("abcdef", document)
+    assert bench.done == []
+    assert bench.job.running
+    document.add_root(Div())
+    while bench.job.running:
+        turn(document)
     assert bench.done == list("abcdef")
+    assert bench.shown == [list("abcdef")]  # the page has its end already: nothing on the way there
     assert document.session_callbacks == []
+
+
+def test_a_later_start_of_the_same_job_is_shown_on_the_way() -> None:
+    document, bench = Document(), Workbench(slice=2 * STEP, pause=0)
+    bench.start("ab", document)
+    document.add_root(Div())
+    turn(document)
+    bench.start("uvwxyz", document)
+    while bench.job.running:
+        turn(document)
+    assert bench.shown == [list("abuvwx"), list("abuvwxyz"), list("abuvwxyz")]
+
+
+def test_finish_does_what_is_left_without_showing_it(document: Document) -> None:
+    for turns in (0, 1, 2):
+        bench = Workbench(slice=STEP, pause=0)
+        bench.start("abcdef", document)
+        for _ in range(turns):
+            turn(document)
+        shown = list(bench.shown)
+        bench.job.finish()
+        assert bench.done == list("abcdef")
+        assert not bench.job.running
+        assert document.session_callbacks == []
+        assert bench.shown == shown
+
+
+def test_finish_while_a_figure_is_built_leaves_nothing_pending() -> None:
+    document, bench = Document(), Workbench()
+    bench.start("abc", document)
+    bench.job.finish()
+    assert bench.done == list("abc")
+    assert document.session_callbacks == []
+    bench.job.finish()  # nothing is left
+    assert bench.done == list("abc")
+
+
+def test_a_finished_job_starts_again(document: Document) -> None:
+    bench = Workbench(slice=STEP, pause=0)
+    bench.start("abc", document)
+    bench.job.finish()
+    bench.start("xy", document)
+    while bench.job.running:
+        turn(document)
+    assert bench.done == list("abcxy")
 
 
 def test_work_is_done_in_slices(document: Document) -> None:

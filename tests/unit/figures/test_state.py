@@ -1,15 +1,30 @@
-"""States from links: what cannot be used is left, moved or refused, in every figure that there is."""
+"""States from links and controls: what cannot be used is left, moved or refused, in every figure that there is."""
 
 import importlib
 import json
 import math
 import pkgutil
+from typing import ClassVar
 
 import param
 import pytest
 
 import figures
-from figures.shared.state import FigureState, to_text
+from figures.shared.state import (
+    SEEDS,
+    Cell,
+    Choice,
+    Decimal,
+    FigureState,
+    Flag,
+    LongRun,
+    Numbers,
+    Seed,
+    Steps,
+    Unusable,
+    Whole,
+    to_text,
+)
 
 MODULES = [importlib.import_module(f"figures.{found.name}") for found in pkgutil.iter_modules(figures.__path__)]
 STATES = {module.__name__.rsplit(".", 1)[-1]: module.State for module in MODULES if hasattr(module, "State")}
@@ -54,17 +69,16 @@ HOSTILE = CODE + WORDS + DIGITS + EXTREMES + LONG
 class Example(FigureState):
     """One parameter of each kind."""
 
-    switch = param.Boolean(default=False)
-    word = param.Selector(default="a", objects=["a", "b"])
-    size = param.Selector(default=64, objects=[1, 64, 4096])
-    whole = param.Integer(default=3, bounds=(1, 9))
-    share = param.Number(default=0.5, bounds=(0.0, 0.9))
-    cell = param.NumericTuple(default=(1, 1), length=2)
-    numbers = param.List(default=[1.0, 0.0], item_type=(float, int), bounds=(1, 3))
-    late = param.Integer(default=0, bounds=(0, 1), precedence=1)
-
-    def bounds(self, key):
-        return {"cell": (1, 6), "numbers": (-10, 10)}.get(key) or super().bounds(key)
+    switch = Flag(False, label="Switch")
+    word = Choice("a", {"a": "the first", "b": "the second"}, label="Word")
+    size = Steps(64, [1, 64, 4096], label="Size")
+    whole = Whole(3, (1, 9), label="Whole")
+    share = Decimal(0.5, (0.0, 0.9), label="Share")
+    cell = Cell((1, 1), "abcdef", "abcdef")
+    numbers = Numbers([1.0, 0.0], (1, 3), (-10, 10), label="Numbers")
+    seed = Seed(123)
+    run = LongRun(0, 500)
+    hidden = Whole(1, (1, 9), label="Hidden", linked=False, view=True)
 
 
 def values(state):
@@ -155,26 +169,25 @@ def test_unknown_keys_are_left_alone(name):
     assert STATES[name]().load_query([("utm_source", "x"), ("name", "y"), ("param", "z"), ("__class__", "q")]) == ""
 
 
-def test_what_is_pointed_at_is_in_no_link():
-    class Pointed(Example):
-        at = param.Integer(default=1, bounds=(1, 9), precedence=-1)
-
-    state = Pointed(at=5)
-    assert "at" not in state.query()
-    assert state.load_query([("at", "7")]) == ""
-    assert state.at == 1
+def test_what_is_no_key_is_in_no_link():
+    state = Example(hidden=5)
+    assert "hidden" not in state.query()
+    assert state.load_query([("hidden", "7")]) == ""
+    assert state.hidden == 1
+    assert state.take([("hidden", "7")]) == {}  # a control sets it
+    assert state.hidden == 7
 
 
 def test_a_link_carries_every_kind_of_value():
     texts = {
         "switch": "on", "word": "b", "size": "4096", "whole": "9", "share": "0.25", "cell": "6,2",
-        "numbers": "0.5,-1,2", "late": "1",
+        "numbers": "0.5,-1,2", "seed": "4294967295", "run": "500", "fold": "code",
     }  # fmt: skip
     state = Example()
     assert state.load_query(texts.items()) == ""
     assert values(state) == {
         "switch": True, "word": "b", "size": 4096, "whole": 9, "share": 0.25, "cell": (6, 2),
-        "numbers": [0.5, -1, 2], "late": 1,
+        "numbers": [0.5, -1, 2], "seed": SEEDS - 1, "run": 500, "fold": "code",
     }  # fmt: skip
     assert state.query() == texts
 
@@ -184,7 +197,8 @@ def test_a_link_carries_every_kind_of_value():
     [
         ("whole", "0", 1), ("whole", "99", 9), ("whole", "9" * 40, 9), ("share", "2", 0.9), ("share", "-1", 0.0),
         ("share", "1e999", 0.9), ("share", "-1e999", 0.0), ("cell", "0,7", (1, 6)), ("size", "9999", 4096),
-        ("size", "0", 1), ("numbers", "99,1e999", [10, 10]), ("numbers", "-1e999", [-10]),
+        ("size", "0", 1), ("numbers", "99,1e999", [10, 10]), ("numbers", "-1e999", [-10]), ("seed", "-1", 0),
+        ("seed", "4294967296", SEEDS - 1),
     ],
 )  # fmt: skip
 def test_numbers_outside_are_moved_to_the_nearest_bound(key, text, value):
@@ -200,7 +214,9 @@ def test_numbers_outside_are_moved_to_the_nearest_bound(key, text, value):
     [
         ("switch", "true", "it is one of on, off"),
         ("word", "c", "it is one of a, b"),
-        ("size", "65", "not one of its values"),
+        ("size", "65", "it is one of 1, 64, 4096"),
+        ("run", "7", "it is one of 500, 0"),
+        ("fold", "all", "it is one of none, numbers, settings, code"),
         ("whole", "1.5", "not a whole number"),
         ("share", "half", "not a number"),
         ("cell", "1", "it takes 2 numbers"),
@@ -227,9 +243,20 @@ def test_all_notes_stand_in_one_notice():
     assert notice == "word=c was ignored (it is one of a, b); whole=0 was moved to 1."
 
 
-def test_keys_are_applied_by_precedence():
-    assert Example.query_keys()[-1] == "late"
-    assert "name" not in Example.query_keys()
+def test_keys_stand_in_the_order_of_the_class_with_the_fold_last():
+    assert Example.names() == [
+        "switch", "word", "size", "whole", "share", "cell", "numbers", "seed", "run", "hidden", "fold",
+    ]  # fmt: skip
+    assert Example.query_keys() == [name for name in Example.names() if name != "hidden"]
+
+
+def test_a_class_of_a_class_adds_to_its_keys():
+    class More(Example):
+        last = Flag(True, label="Last")
+        word = Choice("b", {"b": "only"}, label="Word")
+
+    assert More.names() == [*Example.names()[:-1], "last", "fold"]
+    assert More.defaults()["word"] == "b"
 
 
 def test_the_defaults_list_is_not_shared():
@@ -237,3 +264,125 @@ def test_the_defaults_list_is_not_shared():
     state.load_query([])
     state.load_query([("numbers", "3")])
     assert Example().numbers == Example.param.numbers.default == [1, 0]
+
+
+# What a control sets
+
+
+def test_a_control_sets_its_value_and_leaves_the_others():
+    state = Example(whole=5)
+    assert state.take([("share", " 0.3 "), ("word", "b"), ("utm_source", "x")]) == {}
+    assert (state.share, state.word, state.whole) == (0.3, "b", 5)
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value", "sentence"),
+    [
+        ("whole", "abc", 5, "Whole keeps 5: not a whole number."),
+        ("share", "0,3", 0.5, "Share keeps 0.5: not a number."),
+        ("size", "65", 64, "Size keeps 64: it is one of 1, 64, 4096."),
+        ("whole", "-", 5, "Whole keeps 5: not a whole number."),
+        ("numbers", "1,two", [1, 0], "Numbers keeps 1,0: “two” is not a number."),
+        ("whole", "99", 9, "Whole was moved to 9: 99 is out of its bounds."),
+        ("share", "1e9", 0.9, "Share was moved to 0.9: 1e9 is out of its bounds."),
+        ("cell", "7,1", (6, 1), "Cell was moved to 6,1: 7,1 is out of its bounds."),
+    ],
+)
+def test_a_typed_value_that_is_not_used_gets_a_sentence(key, text, value, sentence):
+    state = Example(whole=5)
+    assert state.take([(key, text)]) == {key: sentence}
+    assert getattr(state, key) == value
+
+
+@pytest.mark.parametrize(("name", "key"), KEYS, ids=NAMES_OF_KEYS)
+def test_controls_are_as_safe_as_links(name, key):
+    for text in HOSTILE:
+        state = STATES[name]()
+        notes = state.take([(key, text)])
+        json.dumps(values(state), allow_nan=False)
+        assert finite(getattr(state, key))
+        assert all(len(note) < 200 and "\n" not in note for note in notes.values())
+        if text in CODE + WORDS + DIGITS:
+            assert set(notes) == {key}, text
+
+
+def test_values_given_together_are_one_change():
+    class Pair(Example):
+        @classmethod
+        def fit(cls, values, changed):
+            cls.seen.append(set(changed))
+            return {**values, "whole": min(values["whole"], 2) if values["switch"] else values["whole"]}
+
+        seen: ClassVar = []
+
+    state, changes = Pair(), []
+    state.param.watch(lambda *events: changes.append({event.name for event in events}), Pair.names())
+    state.take([("switch", "on"), ("word", "b")])
+    assert changes == [{"switch", "word", "whole"}]
+    assert state.whole == 2
+    state.set(whole=9)
+    assert state.whole == 2
+    state.load_query([("whole", "7")])
+    assert (state.switch, state.whole) == (False, 7)
+    assert Pair.seen == [{"switch", "word"}, {"whole"}, {"whole"}]
+
+
+def test_a_state_may_read_a_key_by_the_others():
+    class Even(Example):
+        def read(self, key, text, before):
+            value, moved = super().read(key, text, before)
+            if key == "share" and value > before["whole"] / 10:
+                raise Unusable("more than a tenth of the whole")
+            return value, moved
+
+    state = Even()
+    assert state.load_query([("share", "0.8"), ("whole", "9")]) == ""
+    assert state.take([("whole", "4"), ("share", "0.7")]) == {
+        "share": "Share keeps 0.8: more than a tenth of the whole."
+    }
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_a_link_means_one_state_whatever_was_shown(name):
+    """The query of a state leads to that state from any other, and is its own query."""
+    links = [{}]
+    for key in STATES[name].query_keys():
+        parameter = STATES[name].param[key]
+        options = getattr(parameter, "objects", None) or [parameter.default]
+        links += [{key: to_text(option)} for option in options if option is not None]
+    reached = []
+    for link in links:
+        fresh = STATES[name]()
+        fresh.load_query(link.items())
+        reached.append((link, values(fresh), fresh.query()))
+    state = STATES[name]()
+    for link, expected, query in reached * 2:
+        state.load_query(link.items())
+        assert values(state) == expected
+        assert state.query() == query
+        again = STATES[name]()
+        again.load_query(query.items())
+        assert values(again) == expected
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_every_parameter_has_a_label_and_a_known_control(name):
+    kinds = {"radios", "list", "slider", "number", "switch", "cell", "text", "run", "none"}
+    for key in STATES[name].names():
+        control = STATES[name].param[key].control
+        assert control.label
+        assert control.kind in kinds
+        assert control.place in ("settings", "primary", "drawn", "numbers")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(True, "on"), (False, "off"), ((2, 3), "2,3"), ([0.5, 1.0], "0.5,1"), (1e20, "1e+20"), (0.1, "0.1"), (7, "7")],
+)
+def test_a_value_as_a_text(value, text):
+    assert to_text(value) == text
+
+
+@pytest.mark.parametrize("value", [0.1234567890123456789, 1 / 3, 1e-300, 123456789.123, 0.1 + 0.2])
+def test_a_number_in_a_link_keeps_its_digits(value):
+    assert float(to_text(value)) == value
