@@ -129,8 +129,7 @@ def token(i: int) -> str:
 
 def sentence(s: State, r: dict[str, Pass]) -> str:
     """Return how far scores and weights are from their mirror images."""
-    chosen = r[s.mode]
-    score_error, weight_error = asymmetry(chosen.omega), asymmetry(chosen.weights)
+    p = r[s.mode]
     made = {
         "none": "<b>no matrices</b>",
         "tied": "<b>W<sub>k</sub> = W<sub>q</sub></b>",
@@ -139,15 +138,11 @@ def sentence(s: State, r: dict[str, Pass]) -> str:
         "identity": "<b>orthonormal inputs</b> and no matrices",
     }[s.mode if s.relation == "seed" else s.relation]
     undivided = ", undivided," if s.divisor == "one" else ""
-    if score_error:
-        scored = (
-            f"differ from their mirror image by up to <b>{fixed(score_error)}</b>, and the weights by up to "
-            f"<b>{fixed(weight_error)}</b>"
-        )
-    elif weight_error:
-        scored = (
-            f"are exactly symmetric, but the weights differ by up to <b>{fixed(weight_error)}</b>, at {widest(chosen)}"
-        )
+    by_scores, by_weights = (f"by up to <b>{fixed(asymmetry(p.shown(show)))}</b>" for show in SHOWN)
+    if asymmetry(p.omega):
+        scored = f"differ from their mirror image {by_scores}, and the weights {by_weights}"
+    elif asymmetry(p.weights):
+        scored = f"are exactly symmetric, but the weights differ {by_weights}, at {widest(p)}"
     else:
         scored = "are exactly symmetric, and so are the weights"
     return f"With {made}{undivided} the scores {scored}."
@@ -211,26 +206,25 @@ def mirror_data(s: State, r: dict[str, Pass]) -> list[Table]:
     """Return the six differences above the diagonal; below it they have the other sign."""
     above = np.triu_indices(N, 1)
     rows = [f"{TOKENS[i]}, {TOKENS[j]}" for i, j in zip(*above, strict=True)]
+    names = [f"{SHOWN[show]}, {MODES[mode]}" for show in SHOWN for mode in MODES]
     values = np.column_stack([r[mode].gap(show)[above] for show in SHOWN for mode in MODES])
-    return [
-        Table("Cell minus mirror cell", rows, [f"{a}, {b}" for a in SHOWN.values() for b in MODES.values()], values)
-    ]
+    return [Table("Cell minus mirror cell", rows, names, values)]
 
 
 def stages(s: State, r: dict[str, Pass]) -> list[dict[str, tuple[np.ndarray, str, float]]]:
     """Return the matrices from X to Z, step by step: each with its hue and its scale."""
     p = r[s.mode]
-    first: list[dict[str, tuple[np.ndarray, str, float]]] = [{"X": (p.x, "muted", 1.0)}]
-    if p.projections:
-        hues = ("query", "key", "value")
-        first.append({f"W_{hue[0]}": (m, hue, 1.0) for hue, m in zip(hues, p.projections, strict=True)})
-        first.append({hue[0].upper(): (m, hue, 2.0) for hue, m in zip(hues, (p.q, p.k, p.v), strict=True)})
-    last = ("Z", (p.z, "value" if p.projections else "muted", 2.0 if p.projections else 1.0))
+    omega, weights = (p.omega, "score", SCALES["scores"]), (p.weights, "weight", SCALES["weights"])
+    if not p.projections:
+        return [{"X": (p.x, "muted", 1.0)}, {"Ω": omega}, {"A": weights}, {"Z": (p.z, "muted", 1.0)}]
+    drawn = [*zip("qkv", ("query", "key", "value"), p.projections, (p.q, p.k, p.v), strict=True)]
     return [
-        *first,
-        {"Ω": (p.omega, "score", SCALES["scores"])},
-        {"A": (p.weights, "weight", SCALES["weights"])},
-        dict([last]),
+        {"X": (p.x, "muted", 1.0)},
+        {f"W_{letter}": (matrix, hue, 1.0) for letter, hue, matrix, _ in drawn},
+        {letter.upper(): (product, hue, 2.0) for letter, hue, _, product in drawn},
+        {"Ω": omega},
+        {"A": weights},
+        {"Z": (p.z, "value", 2.0)},
     ]
 
 
@@ -238,8 +232,8 @@ def pipeline(s: State, r: dict[str, Pass]) -> str:
     """Return the way from the inputs to the context vectors as small grids with their shapes."""
     blocks = (
         "".join(
-            f"<span><b>{symbols(name)}</b> <small>{matrix.shape[0]} × {matrix.shape[1]}</small>{mini(matrix, hue, scale)}"
-            "</span> "
+            f"<span><b>{symbols(name)}</b> <small>{len(matrix)} × {len(matrix[0])}</small>"
+            f"{mini(matrix, hue, scale)}</span> "
             for name, (matrix, hue, scale) in stage.items()
         )
         for stage in stages(s, r)
@@ -250,26 +244,20 @@ def pipeline(s: State, r: dict[str, Pass]) -> str:
 def equations(s: State, r: dict[str, Pass]) -> str:
     """Return the products of the chosen mode."""
     weights = f"A = softmax(Ω / {r[s.mode].root})"
-    return (
-        f"Ω = X Xᵀ, {weights}, Z = A X"
-        if s.mode == "none"
-        else f"Q = X W_q, K = X W_k, V = X W_v, Ω = Q Kᵀ, {weights}, Z = A V"
-    )
+    if s.mode == "none":
+        return f"Ω = X Xᵀ, {weights}, Z = A X"
+    return f"Q = X W_q, K = X W_k, V = X W_v, Ω = Q Kᵀ, {weights}, Z = A V"
 
 
 def pipeline_data(s: State, r: dict[str, Pass]) -> list[Table]:
     """Return every matrix from X to Z that has no table yet."""
     drawn = "Ω" if s.show == "scores" else "A"  # has a table of its own
     named = {name: matrix for stage in stages(s, r) for name, (matrix, *_) in stage.items() if name != drawn}
-    return [
-        Table(
-            name,
-            TOKENS if len(matrix) == N else [str(i + 1) for i in range(len(matrix))],
-            TOKENS if name in "ΩA" else [str(j + 1) for j in range(matrix.shape[1])],
-            matrix,
-        )
-        for name, matrix in named.items()
-    ]
+
+    def side(length: int) -> list[str]:
+        return list(TOKENS) if length == N else [str(place) for place in range(1, length + 1)]
+
+    return [Table(name, side(len(matrix)), side(len(matrix[0])), matrix) for name, matrix in named.items()]
 
 
 def code(s: State, r: dict[str, Pass]) -> str:
@@ -369,7 +357,8 @@ def app() -> Figure:
         State, compute, PANELS, READOUTS,
         title="Lopsided scores take two different matrices; lopsided weights only a softmax",
         sentence=sentence, how=how, scenes=SCENES, code=code, inputs=("divisor", "seed", "relation"),
-        layout='"main side" auto "main how" 1fr "primary primary" auto / minmax(0, 3fr) minmax(17rem, 2fr)', lines={"how": (5, 5)},
+        layout='"main side" auto "main how" 1fr "primary primary" auto / minmax(0, 3fr) minmax(17rem, 2fr)',
+        lines={"how": (5, 5)},
     )  # fmt: skip
 
 

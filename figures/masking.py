@@ -23,7 +23,7 @@ from attention_core import (
 )
 from figures.shared.controls import render
 from figures.shared.figure import Figure
-from figures.shared.format import brief, fixed, percent, product, scientific
+from figures.shared.format import brief, compact, fixed, percent, product, scientific
 from figures.shared.panels import Drawing, Grid, Row, columns, mini
 from figures.shared.readouts import Readout
 from figures.shared.state import Cell, Choice, Decimal, FigureState, Numbers, Seed, Whole
@@ -141,8 +141,8 @@ def sentence(s: State, r: Run) -> str:
     fill = FILL_NAMES[s.mask]
     return {
         1: f"Both ways begin with the same <b>scores</b>: the first is {score} in both.",
-        2: f"Above, the scores are divided: the first is {scaled}. Below, <b>{fill}</b> stands where the future was; the "
-        f"first is still {score}.",
+        2: f"Above, the scores are divided: the first is {scaled}. Below, <b>{fill}</b> stands where the future was; "
+        f"the first is still {score}.",
         3: f"Here the two look unrelated, as different kinds of number: the first is a weight above, {weight}, and a "
         f"score below, {scaled}.",
         4: "The efficient way is done. The naive one has dropped the future, and its rows do not sum to 1: the first "
@@ -160,11 +160,12 @@ def conclusion(r: Run) -> str:
         )
     if r.leak.any():
         i = int(r.leak.argmax())
-        return f"A score of 0 hides nothing: <b>{token(i)}</b> puts <b>{fixed(r.leak[i])}</b> of its weight on what follows."
+        weight = f"<b>{fixed(r.leak[i])}</b> of its weight"
+        return f"A score of 0 hides nothing: <b>{token(i)}</b> puts {weight} on what follows."
     if r.max_difference == 0:
         return "Both ways end with the same weights, <b>to the last digit</b>."
     if r.max_difference < ROUNDING:
-        return f"Both ways end with the same weights: they differ by <b>{fixed(r.max_difference)}</b> at most, by rounding."
+        return f"Both ways end alike: the weights differ by <b>{fixed(r.max_difference)}</b> at most, by rounding."
     return (
         f"The ends differ by <b>{fixed(r.max_difference)}</b>: what the naive way divides by is so close to 0 that its "
         "digits are lost."
@@ -296,8 +297,8 @@ def strips(s: State, r: Run) -> str:
     return (
         f'<div class="ways">{strip(s, NAIVE, r.naive, r.broken.any())}{strip(s, EFFICIENT, r.efficient)}'
         f'<p class="verdict"><b>{same}</b> <span>{differ}</span></p>'
-        '<p class="legend"><b class="score">blue</b> is a score, <b class="weight">plum</b> a weight, hatching is hidden</p>'
-        "</div>"
+        '<p class="legend"><b class="score">blue</b> is a score, <b class="weight">plum</b> a weight, '
+        "hatching is hidden</p></div>"
     )
 
 
@@ -333,19 +334,6 @@ def softmax_of_vector(s: State, r: Run) -> str:
         f"{columns(weights, names, 'weight', [fixed(w) for w in weights], label='Softmax of the vector')}"
         f"<p>{said}</p></div>"
     )
-
-
-def compact(value: float) -> str:
-    """Return a number for a cell, which holds about six characters."""
-    size = abs(value)
-    if size == 0 or np.isinf(size):
-        return fixed(value)
-    if size < 1e-99:
-        return "≈ 0"
-    if not 1e-3 <= size < 1e5:
-        mantissa, exponent = f"{value:.0e}".split("e")
-        return f"{mantissa.replace('-', '−')}e{int(exponent)}"
-    return fixed(value, 3 if size < 10 else 2 if size < 100 else 1 if size < 1000 else 0)
 
 
 def texts(matrix: np.ndarray, lost: np.ndarray | None = None, instead: str = "") -> list[list[str]]:
@@ -411,7 +399,10 @@ READOUTS = [
         else "rounding only" if r.max_difference < ROUNDING else "digits lost on the naive way",
     ),
     Readout("first_entry_naive", "Naive [1, 1], before masking", lambda s, r: r.naive[2][0, 0], None, "a weight"),
-    Readout("first_entry_efficient", "Efficient [1, 1], as it starts", lambda s, r: r.efficient[0][0, 0], None, "a raw score"),
+    Readout(
+        "first_entry_efficient", "Efficient [1, 1], as it starts", lambda s, r: r.efficient[0][0, 0], None,
+        "a raw score",
+    ),
     Readout(
         "visible_share", "Visible cells", lambda s, r: VISIBLE.mean(), percent,
         lambda s, r: f"{VISIBLE.sum()} of {VISIBLE.size}: j ≤ i",

@@ -79,6 +79,23 @@ def binary(count: int, digits: int = 3) -> str:
     return f"{f'{count // unit:,}' if count % unit == 0 else f'{count / unit:.{digits}f}'} {BINARY_UNITS[power]}"
 
 
+def compact(value: float) -> str:
+    """Return a number for a cell, which holds about six characters.
+
+    >>> compact(0.25), compact(-512.07), compact(1e-5)
+    ('0.250', '−512.1', '1e-5')
+    """
+    size = abs(value)
+    if size == 0 or math.isinf(size):
+        return fixed(value)
+    if size < 1e-99:
+        return "≈ 0"
+    if not 1e-3 <= size < 1e5:
+        mantissa, exponent = f"{value:.0e}".split("e")
+        return f"{mantissa.replace('-', '−')}e{int(exponent)}"
+    return fixed(value, 3 if size < 10 else 2 if size < 100 else 1 if size < 1000 else 0)
+
+
 def percent(share: float, digits: int = 1) -> str:
     """Return a share of one.
 

@@ -408,7 +408,7 @@ def test_the_way_from_x_to_z_is_drawn_and_stands_in_the_data(figure, read, mode)
 def test_the_code_computes_the_readouts(figure, read, state):
     values = read(figure, **state)
     found = {}
-    exec(asymmetry.code(figure.state, figure.result), found)  # noqa: S102
+    exec(asymmetry.code(figure.state, figure.result), found)
     names = ["score_error", "weight_error", "score_pair", "pair", "context_journey", "spread_ratio"]
     for name in names:
         assert np.asarray(found[name]) == pytest.approx(values[name], abs=1e-15)

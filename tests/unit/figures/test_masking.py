@@ -427,7 +427,7 @@ class TestVector:
 def test_the_code_computes_the_readouts(figure, read, state):
     values = read(figure, **state)
     found = {}
-    exec(masking.code(figure.state, figure.result), found)  # noqa: S102
+    exec(masking.code(figure.state, figure.result), found)
     for name in READOUTS - {"visible_share"}:
         if values[name] is not None:
             assert np.asarray(found[name]) == pytest.approx(values[name], rel=1e-12, abs=1e-15)
