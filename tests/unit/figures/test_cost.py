@@ -209,7 +209,8 @@ def test_the_squares_are_as_many_as_the_cards_and_filled_to_their_share(figure, 
     assert beside * r.unit == pytest.approx(cost(figure.state, 1024).ratio, rel=1e-3)
     words = said(cards(figure.state, r))
     assert f"{r.cards:,} card" in words
-    assert ("a square is" in words) is (r.unit > 1)
+    assert (f"a square is {r.unit:,}" in words) is (r.unit > 1)
+    assert set(str(r.unit)) <= {"1", "0"}  # one, ten, a hundred
 
 
 def test_a_card_holds_thousands_of_a_thousand_tokens(figure):

@@ -129,6 +129,17 @@ def test_the_band_is_where_the_recorded_one_is():
         assert found == pytest.approx(places, abs=slack)
 
 
+def test_the_band_is_of_the_seed(monkeypatch):
+    monkeypatch.setattr(experiments, "EXPERIMENTS", 3)
+    monkeypatch.setattr(experiments, "FEWEST", 3)
+    band = Band(6, 100, 5)
+    while band.done < 3:
+        band.go_on()
+    scores = sample_scores(np.random.default_rng(5), 64, 6, 300).reshape(3, 100, 6)
+    medians = np.median(largest_jacobian_entry(scores), axis=1)
+    assert np.array_equal(band.limits()[:, WIDTHS.index(64), 0], np.quantile(medians, [0.05, 0.95]))
+
+
 def test_the_band_is_the_same_however_it_is_cut(monkeypatch):
     bands = []
     monkeypatch.setattr(experiments, "EXPERIMENTS", 3)
@@ -318,6 +329,7 @@ def test_the_shown_draw_exists():
     figure.state.set(draw=400)
     figure.state.set(draws=100)
     assert figure.state.draw == 100
+    assert re.search(r'id="draw-slider" min="0" max="99"', figure._settings.object)
     figure.take([("draw", "300")])
     assert figure.state.draw == 100
     assert "Draw was moved to 100" in figure._settings.object
@@ -443,6 +455,11 @@ def test_a_weight_next_to_1_keeps_its_entry():
     figure.set_scene("4096: the gradient is gone")
     rest = scientific(scaling.missing(figure.state, figure.result))
     assert entry(figure, 3, 3)[2:] == [f"(1 − {rest}) · {rest}", rest]
+    figure.state.set(keys=2)  # a gap no float next to 1 can tell
+    rest = scientific(scaling.missing(figure.state, figure.result))
+    top = int(figure.result.row(figure.state).argmax()) + 1
+    assert figure.result.weights(figure.state).max() > 1 - 1e-15
+    assert entry(figure, top, top)[2:] == [f"(1 − {rest}) · {rest}", rest]
     assert scaling.others(np.array([0.0, 40.0])) == pytest.approx(4.248354255291589e-18)
 
 
