@@ -181,12 +181,12 @@ def sentence(s: State, r: Result) -> str:
 def how(s: State, r: Result, i: int, j: int) -> str:
     """Return how one number of the product is computed."""
     if r.proof is None:
-        return "At this size no numbers are formed; shapes cost nothing."
+        return '<span class="workings">At this size no numbers are formed; shapes cost nothing.</span>'
     token, head = escape(s.cell_sides()[0][i]), j // r.sizes.head_dim + 1
     terms = product(r.proof.x[i], r.proof.projections.query[:, j])
     return (
-        f'<b class="q">q({token})</b>, column {j + 1}, in the stripe of head {head} = x({token}) · column {j + 1} of '
-        f"W<sub>q</sub> = {terms} = <b>{fixed(float(r.proof.queries[i, j]))}</b>"
+        f'<span class="workings"><b class="q">q({token})</b>, column {j + 1}, in the stripe of head {head} = x({token}) · column {j + 1} of '
+        f"W<sub>q</sub> = {terms} = <b>{fixed(float(r.proof.queries[i, j]))}</b></span>"
     )
 
 
