@@ -157,8 +157,11 @@ class Figure(pn.viewable.Viewer):
 
     def load_query(self, pairs: Iterable[Sequence[str]]) -> None:
         """Set the state from a link, and say what of it could not be used."""
+        pairs = [(key, text) for key, text in pairs]
         with param.parameterized.batch_call_watchers(self.state):
-            notice = self.state.load_query((key, text) for key, text in pairs)
+            notice = self.state.load_query(pairs)
+            if self.state.fold == "none":
+                self._unfold(key for key, _ in pairs)
         self._notes, self._notice = {}, f"From the link: {notice}" if notice else ""
         self._changed()
 
@@ -203,7 +206,21 @@ class Figure(pn.viewable.Viewer):
         """Put the figure in the state of a scene; what the scene does not name takes its default."""
         scene = self.scenes.get(name)
         if scene is not None:
-            self.state.set(**{**self.state.defaults(), "fold": self.state.fold, **scene})
+            with param.parameterized.batch_call_watchers(self.state):
+                self.state.set(**{**self.state.defaults(), "fold": self.state.fold, **scene})
+                self._unfold(scene)
+
+    def _unfold(self, keys: Iterable[str]) -> None:
+        """Open the fold in which something lies that a link or a scene has set."""
+        own = (key for key in keys if key in self.state.names())
+        set_away = {
+            self.state.param[key].control.place
+            for key in own
+            if getattr(self.state, key) != self.state.param[key].default
+        }
+        for fold in ("settings", "numbers"):
+            if fold in set_away:
+                self.state.fold = fold
 
     def static_html(self) -> str:
         """Return the figure as plain HTML: title, sentence, readouts, data."""
@@ -288,8 +305,11 @@ class Figure(pn.viewable.Viewer):
         self._painting = False
         s, r = self.state, self.result
         s.notes = self._notes
+        unfolded = s.fold == "numbers"
         for panel, part in self._parts:
-            part.show(panel.render(s, r))
+            # What lies in a closed fold is written when it opens: nobody sees it, and it is half of all elements.
+            if panel.area != "numbers" or unfolded:
+                part.show(panel.render(s, r))
             if isinstance(panel, Chart):
                 panel.draw(s, r)
         self._primary.show(self._controls("primary"))
@@ -298,7 +318,7 @@ class Figure(pn.viewable.Viewer):
         self._show_head()
         self._show_foot()
         self._listing.show(f"<pre tabindex=0 aria-label=Code><code>{escape(self._code(s, r))}</code></pre>")
-        self._data.show(f'<div class="tables">{self._tables()}</div>')
+        self._data.show(f'<div class="tables">{self._tables(whole=unfolded)}</div>')
         self._card.html_attributes = {"data-open": s.fold, "data-card": "", "data-quiet": ""}
 
     def _say_soon(self, document: Any) -> None:
@@ -321,9 +341,9 @@ class Figure(pn.viewable.Viewer):
             return self._how(self.state, self.result, i - 1, j - 1)
         return self._note_of(self.state, self.result) if self._note_of else ""
 
-    def _tables(self) -> str:
+    def _tables(self, *, whole: bool = True) -> str:
         tables = (table for panel in self._panels for table in panel.data(self.state, self.result))
-        return "".join(f'<div class="table">{data_table(table)}</div>' for table in tables)
+        return "".join(f'<div class="table">{data_table(table, whole=whole)}</div>' for table in tables)
 
     def _controls(self, place: str) -> str:
         keys = [key for key in self.state.names() if self.state.param[key].control.place == place]

@@ -313,8 +313,10 @@ def columns(
     return f'<ul class="columns" aria-label="{escape(label)}" style="--hue:var(--{hue})">{items}</ul>'
 
 
-def data_table(table: Table) -> str:
-    """Return data as an HTML table, every number at full precision."""
+def data_table(table: Table, *, whole: bool = True) -> str:
+    """Return data as an HTML table, every number at full precision; or, if not `whole`, its caption alone."""
+    if not whole:
+        return f"<table><caption>{symbols(table.name)}</caption></table>"
     head = "".join(f'<th scope="col">{symbols(name)}</th>' for name in table.columns)
     body = "".join(
         f'<tr><th scope="row">{symbols(name)}</th>{"".join(f"<td>{_exact(value)}</td>" for value in row)}</tr>'

@@ -55,7 +55,7 @@ PROMISES: dict[str, dict[str, Any]] = {
         "score_error": "fig1_separate_score_error",
         "weight_error": "fig1_separate_weight_error",
     },
-    "?asymmetry.mode=separate&asymmetry.relation=double#asymmetry": {
+    "?asymmetry.mode=separate&asymmetry.relation=double&asymmetry.show=scores#asymmetry": {
         "score_error": "fig1_counterexample_scaled_key",
     },
     "?asymmetry.relation=identity#asymmetry": {
