@@ -185,8 +185,8 @@ def how(s: State, r: Result, i: int, j: int) -> str:
     token, head = escape(s.cell_sides()[0][i]), j // r.sizes.head_dim + 1
     terms = product(r.proof.x[i], r.proof.projections.query[:, j])
     return (
-        f'<span class="workings"><b class="q">q({token})</b>, column {j + 1}, in the stripe of head {head} = x({token}) · column {j + 1} of '
-        f"W<sub>q</sub> = {terms} = <b>{fixed(float(r.proof.queries[i, j]))}</b></span>"
+        f'<span class="workings"><b class="q">q({token})</b>, column {j + 1}, in the stripe of head {head} = '
+        f"x({token}) · column {j + 1} of W<sub>q</sub> = {terms} = <b>{fixed(float(r.proof.queries[i, j]))}</b></span>"
     )
 
 
