@@ -51,7 +51,7 @@ def each_head(s: Any, r: Any) -> str:
     rows = []
     for before, head in zip([-1, *shown], shown, strict=False):
         if head - before > 1:
-            rows.append(f'<p class="more">⋮ {head - before - 1:,} more</p>')
+            rows.append(f'<p class="more">… {head - before - 1:,} more</p>')
         rows.append(_one_head(s, r, head))
     joined = _named(
         "Z", "", "value", z.n, z.width, _drawn(z), _stripes(s, z, proof.context if proof else None, "value")

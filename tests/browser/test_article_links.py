@@ -91,11 +91,11 @@ PROMISES: dict[str, dict[str, Any]] = {
     "?heads.line=5&heads.preset=toy#heads": {"shape": "fig5_trace_toy.4.1"},
     "?heads.preset=small#heads": {"max_difference": Near(0.0, 1e-12)},
     "?heads.line=7&heads.preset=gpt2#heads": {"divisor": "fig5_divisor_split", "divisor_wrong": "fig5_divisor_wrong"},
-    "?heads.kind=wrapper&heads.preset=gpt2#heads": {
+    "?heads.kind=matched&heads.preset=gpt2#heads": {
         "parameters": "fig5_params_gpt2.wrapper_qkv_at_matched_width",
         "projection_products": "fig5_matmuls_gpt2.wrapper_projections",
     },
-    "#cost": {"score_bytes": "fig6_bytes_1024", "cards": Near(1)},
+    "?cost.n=1024#cost": {"score_bytes": "fig6_bytes_1024", "cards": Near(1)},
     "?cost.n=1152#cost": {"crossover": "fig6_crossover.against_qkv"},
     "?cost.n=1047576#cost": {
         "score_bytes": "fig6_bytes_window",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
-from test_controls import CONTROLS, SCENES, scene_names
+from tests.browser.test_controls import CONTROLS, SCENES, scene_names
 
 from figures.shared.state import to_text
 

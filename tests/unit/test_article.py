@@ -201,9 +201,3 @@ def test_a_link_sets_the_state_it_names(query, anchor):
 
 def test_every_figure_has_a_link_that_sets_its_state():
     assert {anchor for _, anchor in links()} == set(FIGURES)
-
-
-def test_a_link_to_the_opening_state_names_a_figure():
-    scenes = re.findall(r'<a href="#(\w+)" data-scene="(\w+)">', SOURCE)
-    assert scenes
-    assert all(anchor == scene and scene in FIGURES for anchor, scene in scenes)

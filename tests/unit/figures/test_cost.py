@@ -282,11 +282,11 @@ def test_scenes_put_the_figure_where_the_article_talks_about(figure):
     figure.set_scene("All heads, all layers")
     assert value_of(figure, "score_bytes") == EVERYTHING
     figure.set_scene("1,024 tokens: nothing")
-    assert figure.state.query() == {"n": "1024"}
+    assert figure.state.query() == {"n": "1024", "fold": "settings"}  # which the scene before has opened
     figure.set_scene("Where quadratic overtakes")
     assert figure.state.n == value_of(figure, "crossover")
     figure.set_scene("A million tokens")
-    assert figure.state.query() == {}
+    assert figure.state.query() == {"fold": "settings"}
 
 
 def test_links_are_read_and_refused():

@@ -82,7 +82,7 @@ def test_shares_plurals_and_lists():
 
 
 def test_a_product_puts_negative_factors_in_brackets():
-    assert write.product([0.43, -1.455], [-0.436, 1.116]) == "0.430·(−0.436) + −1.455·1.116"
+    assert write.product([0.43, -1.455], [-0.436, 1.116]) == "0.430·(−0.436) + (−1.455)·1.116"
 
 
 @pytest.mark.parametrize(

@@ -464,14 +464,14 @@ def test_large_presets_allocate_nothing_of_their_size(figure, read):
 
 
 def test_the_fold_has_all_lines_the_traps_and_the_product(figure, read):
-    read(figure, preset="toy", line=7)
+    read(figure, preset="toy", line=7, fold="numbers")
     lines, traps, product = (part.object for panel, part in figure._parts if panel.area == "numbers")
     assert lines.count("<li") == 11
     assert lines.count("aria-current") == 1
     assert "degenerate" in traps
     assert "d_out" not in traps
     assert product.count('role="gridcell"') == 12
-    read(figure, **SCENES["Wrapper at matched width"])
+    read(figure, **SCENES["Wrapper at matched width"], fold="numbers")
     lines, traps, product = (part.object for panel, part in figure._parts if panel.area == "numbers")
     assert lines.count("<li") == 7
     assert "21,233,664 parameters" in traps

@@ -42,7 +42,8 @@ def explained(figure):
 
 
 def panel(figure, place):
-    """Return a panel as HTML."""
+    """Return a panel as HTML, with the fold open in which some lie."""
+    figure.state.set(fold="numbers")
     return figure._parts[place][1].object
 
 
