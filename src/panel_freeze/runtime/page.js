@@ -11,7 +11,7 @@ import { nameControls } from './accessible-names.js';
 import { Queue } from './queue.js';
 import { inHand, listen, settle as settleFields } from './sets.js';
 import { shareSheets } from './sheets.js';
-import { outline } from './show.js';
+import { bringIntoView, outline } from './show.js';
 
 const root = document.documentElement;
 const site = JSON.parse(/** @type {HTMLElement} */ (document.getElementById('site')).textContent ?? '');
@@ -322,12 +322,12 @@ async function linked(figure, built) {
   ready.add(figure.name);
   root.dataset.boot = built.resumed ? 'resumed' : 'cold';
   if (built.resumed) remember(memory);
-  if (!figure.document) return; // it goes live once it is drawn
   const stale = lost.delete(figure.name);
   if (stale) {
     writeNow();
     page.send(figure.name, 'query', readQuery(figure.name));
   }
+  if (!figure.document) return settle(); // it goes live once it is drawn
   if (stale || built.roots[0] !== figure.json.roots[0].id) await draw(figure, JSON.stringify(built.doc));
   goLive(figure);
 }
@@ -360,7 +360,9 @@ function failed({ figure, reason, details }) {
 function settle() {
   const inWork = [...figures.values()].filter((figure) => figure.state !== 'picture' || isNear(figure));
   const states = inWork.map((figure) => figure.state);
-  if (states.every((state) => state === 'live') && ready.size) {
+  // Where no figure is near the screen, the page waits for Python alone.
+  if (!states.length && !ready.size) return;
+  if (states.every((state) => state === 'live')) {
     if (root.dataset.figures === 'live') return;
     root.dataset.figures = 'live';
     // What Python may want later comes once nothing waits for the line.
@@ -435,7 +437,10 @@ for (const settings of site.figures) {
   const figure = new Figure(element, settings, page);
   figures.set(settings.name, figure);
   listen(figure.stage, {
-    set: (pairs) => ('scene' in pairs ? sendShown : page.send)(settings.name, 'set', pairs),
+    set: (pairs) => {
+      ('scene' in pairs ? sendShown : page.send)(settings.name, 'set', pairs);
+      if (pairs.fold === 'settings') bringIntoView(figure.element); // what they change
+    },
     point: (pairs) => { if (figure.state === 'live') page.send(settings.name, 'point', pairs ?? {}); },
   });
 }

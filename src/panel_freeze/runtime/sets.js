@@ -59,6 +59,7 @@ export function listen(root, listener) {
     else if (element.getAttribute('role') === 'gridcell') moved(event, element, listener);
     else if (element instanceof HTMLInputElement && element.dataset.places) slid(event, element, listener);
   });
+  swiping(root, listener);
   pointing(root, listener);
   dragging(root, listener);
 }
@@ -232,6 +233,27 @@ function moved(event, cell, listener) {
   for (const each of cells) each.setAttribute('tabindex', each === target ? '0' : '-1');
   target.focus();
   listener.set(pairsOf(target));
+}
+
+/**
+ * A swipe that begins on a slider and scrolls the page leaves the slider where it was.
+ * @param {HTMLElement} root
+ * @param {Listener} listener
+ */
+function swiping(root, listener) {
+  root.addEventListener('pointerdown', (event) => {
+    const range = origin(event);
+    if (!(range instanceof HTMLInputElement) || range.type !== 'range' || event.pointerType === 'mouse') return;
+    const before = range.value;
+    const ended = new AbortController();
+    range.addEventListener('pointercancel', () => {
+      ended.abort();
+      if (range.value === before) return;
+      range.value = before;
+      listener.set(pairsOf(range));
+    }, { signal: ended.signal });
+    range.addEventListener('pointerup', () => ended.abort(), { signal: ended.signal });
+  });
 }
 
 /**

@@ -1,5 +1,5 @@
 // BokehJS gives every view's shadow root the same style sheets over again, each as an element of its own. Here one
-// constructed sheet for each text is adopted by all, and sheets without text are left out until they have some.
+// constructed sheet for each text is adopted by all; only what a view writes for itself has a sheet of its own.
 
 /** @type {Map<string, CSSStyleSheet>} */
 const constructed = new Map();
@@ -19,18 +19,23 @@ export function shareSheets(Bokeh) {
   };
 
   /**
-   * Put the sheet where it belongs: adopted if its text stays, else as an element once it has some text.
+   * Put the sheet where it belongs: one that stays as it is, is shared; one that a view writes again has its own.
    * @this {any}
    */
   sheet.place = function () {
     const text = this.el.textContent;
-    const changes = this.el.dataset.css !== undefined;
-    if (!changes && this.root instanceof ShadowRoot) {
+    if (!(this.root instanceof ShadowRoot)) {
+      this.root.append(this.el);
+    } else if (this.el.dataset.css === undefined) {
       this.leave();
       this.adopted = shared(text);
       this.root.adoptedStyleSheets.push(this.adopted);
-    } else if (text && !this.el.isConnected) {
-      this.root.append(this.el);
+    } else {
+      if (!this.adopted) {
+        this.adopted = new CSSStyleSheet();
+        this.root.adoptedStyleSheets.push(this.adopted);
+      }
+      this.adopted.replaceSync(text);
     }
   };
 
