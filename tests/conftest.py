@@ -338,11 +338,17 @@ class FigureOnPage:
             button.click()
         expect(button).to_have_attribute("aria-expanded", "true")
 
+    def find(self, role: str, name: str) -> Locator:
+        """A control, for which the fold is opened that it lies in."""
+        control = self.control(role, name)
+        for fold in ("settings", "numbers"):
+            if not control.count():
+                self.open(fold)
+        return control
+
     def operate(self, role: str, name: str, value: str = "") -> None:
-        """Use a control as a reader would, in the settings if it is there; `value` is what to choose, type or press."""
-        control = self.control("button" if role == "key" else role, name)
-        if not control.count():
-            self.open("settings")
+        """Use a control as a reader would, in its fold if it is there; `value` is what to choose, type or press."""
+        control = self.find("button" if role == "key" else role, name)
         if role == "radiogroup":
             control.get_by_role("radio", name=value, exact=True).check()
         elif role == "combobox":

@@ -139,6 +139,7 @@ class Figure(pn.viewable.Viewer):
         self._notes: dict[str, str] = {}
         self._notice = ""
         self._turn = 0
+        self._moved: list[Reading] = []  # what the last change has changed
         self._pointed: tuple[int, int] | None = None
         self._only_cell = self._painting = False
         self._saying: Any = None
@@ -296,6 +297,8 @@ class Figure(pn.viewable.Viewer):
         readings = [readout.read(self.state, self.result) for readout in self.readouts]
         if [r.text for r in readings] != [r.text for r in self._readings]:
             self._turn += 1
+            former = {r.readout.name: r.text for r in self._readings}
+            self._moved = [r for r in readings if former.get(r.readout.name, r.text) != r.text and not r.partial]
             self._numbers.show(write(readings, self._readings, self._turn))
             self._readings = readings
         self._words.show(f"<p data-sentence>{self.sentence()}</p>")
@@ -313,7 +316,7 @@ class Figure(pn.viewable.Viewer):
             if isinstance(panel, Chart):
                 panel.draw(s, r)
         self._primary.show(self._controls("primary"))
-        self._settings.show(f'<div class="settings">{self._controls("settings")}</div>')
+        self._settings.show(f'{self._echo()}<div class="settings">{self._controls("settings")}</div>')
         self._explain()
         self._show_head()
         self._show_foot()
@@ -331,6 +334,12 @@ class Figure(pn.viewable.Viewer):
         self._saying = None
         only = self._only_cell and self._how
         self._spoken.show(f'<p role="status">{escape(said(self._explanation() if only else self.sentence()))}</p>')
+
+    def _echo(self) -> str:
+        """Return what the last change has changed, for narrow cards, where the numbers may be off the screen."""
+        moved = "; ".join(f"{symbols(r.readout.label)} <b>{symbols(r.text)}</b>" for r in self._moved[:2])
+        text = moved if moved and not (self._only_cell and self._how) else self._explanation()
+        return f'<p class="echo" aria-hidden="true">{text}</p>'
 
     def _explain(self) -> None:
         self._below.show(f'<div class="how">{self._explanation()}</div>')

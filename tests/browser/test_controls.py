@@ -78,7 +78,7 @@ CONTROLS = [
     Row("asymmetry", [NONE, ONE], "output_spread", "intro_spread_outputs"),
     Row("asymmetry", [NONE, ONE], "spread_ratio", "intro_spread_ratio"),
     Row("asymmetry", [NONE, ONE], "nearest", "intro_nearest"),
-    Row("asymmetry", [NONE, ONE, Use("radiogroup", "Show", "Weights")], "nearest", "intro_nearest"),
+    Row("asymmetry", [NONE, ONE, Use("radiogroup", "Show", "Scores")], "nearest", "intro_nearest"),
     Row("asymmetry", [NONE, ONE, Use("radiogroup", "Divisor", "√d_k")], "weight_error", ("fig1_none_weight_error_sqrt2", "max_abs")),
     Row("asymmetry", [SEPARATE, Use("combobox", "Row", "1 Your")], "pair", ("s34_weights", (0, 2), (2, 0))),
     Row("asymmetry", [SEPARATE, Use("combobox", "Column", "6 step")], "score_pair", ("s34_scores", (1, 5), (5, 1))),
