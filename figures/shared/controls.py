@@ -53,7 +53,7 @@ def button(text: str, pairs: str, *, classes: str = "", attributes: str = "", na
     )
 
 
-def _radios(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:  # noqa: ARG001
+def _radios(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:
     value = getattr(state, key)
     items = "".join(radio(key, option, text, option == value) for option, text in (control.options or {}).items())
     return _field(
@@ -72,7 +72,7 @@ def radio(key: str, value: Any, text: str, checked: bool, content: str = "") -> 
     )
 
 
-def _list(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:  # noqa: ARG001
+def _list(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:
     # A state may narrow what is offered by ``offered()``, which then also says what is chosen.
     narrowed = getattr(state, "offered", lambda _: None)(key)
     options, value = narrowed or (control.options or {}, getattr(state, key))
@@ -88,7 +88,7 @@ def _select(key: str, name: str, options: Mapping[Any, str], value: Any, *, disa
     return f'<select data-set="{key}" aria-label="{escape(name)}"{off}>{items}</select>'
 
 
-def _cell(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:  # noqa: ARG001
+def _cell(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:
     row, column = getattr(state, key)
     rows, columns = sides(state, key)
     along = (
@@ -112,7 +112,7 @@ def _numbered(place: int, text: str) -> str:
     return text if text == str(place) else f"{place} {text}"
 
 
-def _switch(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:  # noqa: ARG001
+def _switch(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:
     checked = " checked" if getattr(state, key) else ""
     return (
         f'<label class="switch"><input type="checkbox" role="switch" data-set="{key}" '
@@ -120,7 +120,7 @@ def _switch(state: FigureState, key: str, control: Control, note: str, bare: boo
     )
 
 
-def _number(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:  # noqa: ARG001
+def _number(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:
     field = _field(control, _spin(state, key, control, note), note)
     if not control.resample:
         return field
@@ -159,12 +159,13 @@ def _slider(state: FigureState, key: str, control: Control, note: str, bare: boo
         f"<span>{symbols(text)}</span></i>"
         for mark, text in (control.marks or {}).items()
     )
+    marks = f'<span class="marks" aria-hidden="true">{marks}</span>' if marks else ""
     track = (
         f'<span class="track" style="--at:{at:.5f}"><input type="range" id="{key}-slider" min="0" '
         f'max="{1 if control.places else len(steps) - 1}" step="{"any" if control.places else 1}" '
         f'value="{f"{at:.5g}" if control.places else nearest}" data-set="{key}" {listed}{even}'
         f'aria-label="{escape(control.label)}" aria-valuetext="{escape(control.text(value))}">'
-        f"{_spin(state, key, control, note)}{f'<span class=marks aria-hidden=true>{marks}</span>' if marks else ''}</span>"
+        f"{_spin(state, key, control, note)}{marks}</span>"
     )
     stepper = ""
     if control.stepper:
@@ -176,7 +177,7 @@ def _slider(state: FigureState, key: str, control: Control, note: str, bare: boo
     return f'<div class="{classes}">{label}{track}{stepper}{resample}{_note(note)}</div>'
 
 
-def _text(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:  # noqa: ARG001
+def _text(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:
     invalid = "true" if note else "false"
     return _field(
         control,
@@ -186,7 +187,7 @@ def _text(state: FigureState, key: str, control: Control, note: str, bare: bool)
     )
 
 
-def _run(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:  # noqa: ARG001
+def _run(state: FigureState, key: str, control: Control, note: str, bare: bool) -> str:
     most, done, running = state.progress()
     busy, idle = ("true", "false") if running else ("false", "true")
     return (

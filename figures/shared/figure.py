@@ -236,7 +236,8 @@ class Figure(pn.viewable.Viewer):
 
         own = ((key.partition(".")[2], texts) for key, texts in pn.state.session_args.items() if "." in key)
         self.load_query([(key, text.decode(errors="replace")) for key, texts in own for text in texts])
-        return pn.Column(bridge(self), self._card, max_width=1080, sizing_mode="stretch_width").servable(*args, **kwargs)
+        page = pn.Column(bridge(self), self._card, max_width=1080, sizing_mode="stretch_width")
+        return page.servable(*args, **kwargs)
 
     def sentence(self) -> str:
         """Return the current result in one sentence, as HTML."""

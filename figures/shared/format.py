@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Sequence
-from html import escape
+from html import escape, unescape
 
 import numpy as np
 
@@ -151,9 +151,7 @@ def said(html: str) -> str:
     'dk is 768'
     """
     text = re.sub(r"<[^>]+>", "", re.sub(r'<input[^>]*value="([^"]*)"[^>]*>', r"\1", html))
-    for entity, sign in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#x27;", "'"), ("&nbsp;", " "), ("&amp;", "&")):
-        text = text.replace(entity, sign)
-    return " ".join(text.split())
+    return " ".join(unescape(text).split())
 
 
 def magnitude(value: float) -> str:

@@ -237,8 +237,8 @@ def look(value: float, hue: str, scale: float, *, hidden: bool = False, struck: 
     if share == 0:
         return "", ""
     classes = "negative" if value < 0 else ""
-    for flipped, name in zip(inks("negative" if value < 0 else hue, share / 100), (" on-light", " on-dark"), strict=True):
-        classes += name if flipped else ""
+    light, dark = inks("negative" if value < 0 else hue, share / 100)
+    classes += (" on-light" if light else "") + (" on-dark" if dark else "")
     return classes, f' style="--a:{share}%"'
 
 
@@ -270,7 +270,7 @@ def mini(
             named += " cut"
         if framed[i, j]:
             named += " marked"
-        cells.append(f'<i{f" class={chr(34)}{named.strip()}{chr(34)}" if named else ""}{style}></i>')
+        cells.append(f"<i{f' class={chr(34)}{named.strip()}{chr(34)}' if named else ''}{style}></i>")
     return (
         f'<span class="mini{" diagonal" if diagonal else ""}" aria-hidden="true" '
         f'style="--n:{matrix.shape[1]};--gaps:{(matrix.shape[1] - 1) // cut if cut else 0};--hue:var(--{hue})">'

@@ -189,7 +189,13 @@ class Numbers(param.List):
     __slots__ = ["control", "limits"]
 
     def __init__(
-        self, default: Sequence[float], lengths: tuple[int, int], limits: tuple[float, float], *, label: str, **more: Any
+        self,
+        default: Sequence[float],
+        lengths: tuple[int, int],
+        limits: tuple[float, float],
+        *,
+        label: str,
+        **more: Any,
     ):
         super().__init__(default=list(default), item_type=(float, int), bounds=lengths)
         self.limits = limits
@@ -228,7 +234,8 @@ class FigureState(param.Parameterized):
     @classmethod
     def names(cls) -> list[str]:
         """Return the names of all parameters, in the order in which they are written; the fold comes last."""
-        own = [name for part in reversed(cls.__mro__) for name, value in vars(part).items() if hasattr(value, "control")]
+        parts = (vars(part).items() for part in reversed(cls.__mro__))
+        own = [name for part in parts for name, value in part if hasattr(value, "control")]
         return sorted(dict.fromkeys(own), key=lambda name: name == "fold")
 
     @classmethod

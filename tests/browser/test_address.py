@@ -79,7 +79,9 @@ def test_hostile_link_opens(visit, address, all_state_keys, value):
 
 
 def test_one_bad_item_leaves_the_others(visit, address, numbers):
-    card = visit(f"{address}?asymmetry.mode=tied&asymmetry.seed=NaN&asymmetry.cell=9,2&asymmetry.fold=settings").figure("asymmetry")
+    card = visit(f"{address}?asymmetry.mode=tied&asymmetry.seed=NaN&asymmetry.cell=9,2&asymmetry.fold=settings").figure(
+        "asymmetry"
+    )
     card.shows("weight_error", numbers["fig1_tied_weight_error"]["value"], 1e-7)
     expect(card.notice).to_contain_text("seed=NaN was ignored")
     expect(card.notice).to_contain_text("cell=9,2 was moved to 6,2")
@@ -93,7 +95,9 @@ def test_state_is_written_without_a_history_entry(visit, address):
     card.operate("radiogroup", "Mode", "Tied")
     expect(visit.page).to_have_url(f"{address}?utm_source=a+b&x=%20y&figure.z=1&asymmetry.mode=tied#article")
     card.operate("combobox", "Row", "4 with")
-    expect(visit.page).to_have_url(re.compile("&asymmetry.mode=tied&asymmetry.cell=4,3&asymmetry.fold=settings#article$"))
+    expect(visit.page).to_have_url(
+        re.compile("&asymmetry.mode=tied&asymmetry.cell=4,3&asymmetry.fold=settings#article$")
+    )
     card.operate("button", "Reset")
     expect(visit.page).to_have_url(f"{address}?utm_source=a+b&x=%20y&figure.z=1#article")
     assert visit.page.evaluate("() => history.length") == length

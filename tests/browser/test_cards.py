@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
-from tests.browser.test_controls import CONTROLS, SCENES, scene_names
 
 from figures.shared.state import to_text
+from tests.browser.test_controls import CONTROLS, SCENES, scene_names
 
 SCREENS = {"1280": (1280, 900), "1440": (1440, 900), "phone": (360, 740)}
 ARTICLE = Path(__file__).resolve().parents[2] / "site" / "article.md"
@@ -88,7 +88,9 @@ def rows_by_control(figure):
     """The rows of the table of controls, by the control that is used last."""
     found: dict[tuple[str, str], list] = {}
     for row in CONTROLS:
-        if row.figure == figure and row.uses and row.uses[-1].name not in ("Cancel", "Run 10,000 draws"):  # which end where they began
+        if (
+            row.figure == figure and row.uses and row.uses[-1].name not in ("Cancel", "Run 10,000 draws")
+        ):  # which end where they began
             found.setdefault(row.uses[-1][:2], []).append(row)
     return found
 
@@ -132,7 +134,9 @@ def test_what_a_link_of_the_text_changes_is_on_screen(screen, reader):
         card = screen.figure(href.rpartition("#")[2])
         card.settle()
         before = things(card)
-        page.locator(f'main > :not(figure) a[href="{href}"]').first.evaluate("a => { a.scrollIntoView({ block: 'center' }); a.click(); }")
+        page.locator(f'main > :not(figure) a[href="{href}"]').first.evaluate(
+            "a => { a.scrollIntoView({ block: 'center' }); a.click(); }"
+        )
         expect(card.element).to_be_focused()
         changed = changes(before, steady(card, before))
         if changed and max(share for _, share in changed) < 0.5:
@@ -171,7 +175,11 @@ def states(figure, count=10):
             elif key == "heads":
                 query[key] = draw.choice([1, 2])
             elif bounds := getattr(parameter, "bounds", None):
-                query[key] = [0.5, 3.0] if parameter.name == "vector" else draw.choice([*bounds, draw.randint(int(bounds[0]) + 1, int(bounds[1]))])
+                query[key] = (
+                    [0.5, 3.0]
+                    if parameter.name == "vector"
+                    else draw.choice([*bounds, draw.randint(int(bounds[0]) + 1, int(bounds[1]))])
+                )
             elif parameter.default in (True, False):
                 query[key] = not parameter.default
         yield "&".join(f"{figure}.{key}={to_text(value)}" for key, value in query.items())
@@ -244,13 +252,18 @@ def test_sliders_let_the_page_scroll(visit, address):
         for step in range(20, 251, 20):
             session.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": x, "y": y - step}]})
         session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
-        page.figure(name).until(lambda: page.page.evaluate("() => scrollY"), lambda now, top=top: now > top + 100, "the next screen")
+        page.figure(name).until(
+            lambda: page.page.evaluate("() => scrollY"), lambda now, top=top: now > top + 100, "the next screen"
+        )
         assert slider.input_value() == value
 
 
 def test_figures_grow_with_the_default_font(visit, address, figures):
     # As a reader with a larger default font has it: rem follows it.
-    large = visit(address, init="document.addEventListener('DOMContentLoaded', () => { document.documentElement.style.fontSize = '200%'; });")
+    large = visit(
+        address,
+        init="document.addEventListener('DOMContentLoaded', () => { document.documentElement.style.fontSize = '200%'; });",
+    )
     usual = visit(address)
     size = "e => parseFloat(getComputedStyle(e).fontSize)"
     for name in figures:

@@ -366,13 +366,24 @@ def test_fields_take_the_arrow_keys(card, figure):
         name = field.get_attribute("aria-label")
         field = card.control("spinbutton", name)
         field.press(keys[0])
-        card.until(lambda field=field: float(field.get_attribute("aria-valuenow")), lambda v, now=now, sign=sign: sign * v > sign * now, f"{name} moved")
+        card.until(
+            lambda field=field: float(field.get_attribute("aria-valuenow")),
+            lambda v, now=now, sign=sign: sign * v > sign * now,
+            f"{name} moved",
+        )
         field.press(keys[1])
-        card.until(lambda field=field: float(field.get_attribute("aria-valuenow")), lambda v, now=now: v == now, f"{name} came back")
+        card.until(
+            lambda field=field: float(field.get_attribute("aria-valuenow")),
+            lambda v, now=now: v == now,
+            f"{name} came back",
+        )
 
 
 def test_the_number_in_the_sentence_can_be_dragged_and_typed(shared, reader):
-    for figure, name, key in (("scaling", "d_k, in the sentence", "d_k"), ("cost", "Context length, in the sentence", "n")):
+    for figure, name, key in (
+        ("scaling", "d_k, in the sentence", "d_k"),
+        ("cost", "Context length, in the sentence", "n"),
+    ):
         card = shared.figure(figure)
         card.settle()
         field = card.control("spinbutton", name)
@@ -384,7 +395,11 @@ def test_the_number_in_the_sentence_can_be_dragged_and_typed(shared, reader):
         shared.page.mouse.down()
         shared.page.mouse.move(x - 60, y, steps=6)
         shared.page.mouse.up()
-        card.until(lambda field=field: float(field.get_attribute("aria-valuenow")), lambda v, before=before: v < before, f"less than {before}")
+        card.until(
+            lambda field=field: float(field.get_attribute("aria-valuenow")),
+            lambda v, before=before: v < before,
+            f"less than {before}",
+        )
         field.fill("1024")
         field.press("Enter")
         expect(shared.page).to_have_url(re.compile(rf"{figure}\.{key}=1024"))
@@ -406,7 +421,9 @@ def test_the_sentence_is_spoken_once_it_stays(shared, reader):
     card = shared.figure("scaling")
     card.settle()
     status = card.stage.get_by_role("status")
-    status.evaluate("e => { e.said = []; new MutationObserver(() => e.said.push(e.textContent)).observe(e, { childList: true, characterData: true, subtree: true }); }")
+    status.evaluate(
+        "e => { e.said = []; new MutationObserver(() => e.said.push(e.textContent)).observe(e, { childList: true, characterData: true, subtree: true }); }"
+    )
     slider = card.control("slider", "d_k")
     for _ in range(10):
         slider.press("ArrowLeft")

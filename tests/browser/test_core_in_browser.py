@@ -98,7 +98,9 @@ def in_browser(tree, tmp_path_factory, in_thread):
     python = numpy | core | {f"project/{path}": data for path, data in tree.items()}
     for name in PYTEST:
         python |= files_of(name)
-    bench = Workbench(tmp_path_factory.mktemp("bench"), assets, python, libraries, os.environ.get("CHROMIUM_PATH") or None)
+    bench = Workbench(
+        tmp_path_factory.mktemp("bench"), assets, python, libraries, os.environ.get("CHROMIUM_PATH") or None
+    )
     folder = "/lib/python3.14/site-packages/project"
     return json.loads(in_thread(lambda: bench.run("run", code=f"{RUN}\nrun({folder!r}, {CORE_TESTS!r})")))
 

@@ -141,7 +141,7 @@ def test_numbers_come_first_in_a_change_and_the_rest_follows(shown):
     now = texts(figure)
     assert "<i>9</i>" in now["panels"][0]
     assert {part for part in now if now[part] != before[part]} == {
-        "numbers", "words", "panels", "primary", "below", "foot", "listing",
+        "numbers", "words", "panels", "primary", "settings", "below", "foot", "listing",
     }  # fmt: skip
 
 

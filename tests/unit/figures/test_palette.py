@@ -1,6 +1,6 @@
 """Colours: every number in a cell can be read, and fixed scales stay fixed."""
 
-from itertools import combinations, pairwise
+from itertools import combinations
 
 import numpy as np
 import pytest
@@ -47,8 +47,8 @@ def test_style_sheet_is_written_from_the_table():
 
 def test_custom_properties_are_light_then_dark():
     light, dark = custom_properties().split("@media screen and (prefers-color-scheme: dark)")
-    for name, both in COLOURS.items():
-        for part, colour in zip((light, dark), both, strict=True):
+    for name, pair in COLOURS.items():
+        for part, colour in zip((light, dark), pair, strict=True):
             assert f" --page-{name.replace('_', '-')}: {colour};\n" in part
 
 
