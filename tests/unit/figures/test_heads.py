@@ -440,7 +440,7 @@ def test_few_heads_are_drawn_one_by_one(figure, read, state, shown):
     read(figure, **state)
     drawn = figure._parts[1][1].object
     assert [int(head) for head in re.findall(r'aria-label="head (\d+)"', drawn)] == shown
-    left = sum(int(more.replace(",", "")) for more in re.findall(r"⋮ ([\d,]+) more", drawn))
+    left = sum(int(more.replace(",", "")) for more in re.findall(r"… ([\d,]+) more", drawn))
     assert len(shown) + left == figure.state.sizes.num_heads
 
 
