@@ -176,6 +176,8 @@ class Figure:
             self._run(lambda: self.document.apply_json_patch(message["patch"], setter=FROM_PAGE), seq)
         elif message["kind"] == "query" and hasattr(self.view, "load_query"):
             self._run(lambda: self.view.load_query(message["query"]), seq)
+            if "query" in getattr(self.view, "param", ()):
+                self._post("query", query=self.view.query)  # a link may say the same in more words
         elif message["kind"] in ("set", "point"):
             name = {"set": "take", "point": "point"}[message["kind"]]
             if receive := getattr(self.view, name, None):
