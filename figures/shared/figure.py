@@ -248,7 +248,7 @@ class Figure(pn.viewable.Viewer):
     def _changed(self, *events: param.parameterized.Event) -> None:
         names = {event.name for event in events}
         self._only_cell = bool(names) and names <= {"cell"}
-        if names - {"cell", "fold"}:
+        if names - {"fold"}:
             self._pointed = None
         if names:
             self._notice = ""
