@@ -296,7 +296,8 @@ class Figure(pn.viewable.Viewer):
     def _tell(self) -> None:
         """Show the numbers and the sentence."""
         readings = [readout.read(self.state, self.result) for readout in self.readouts]
-        if [r.text for r in readings] != [r.text for r in self._readings]:
+        # A value may change where its text does not.
+        if readings != self._readings:
             self._turn += 1
             former = {r.readout.name: r.text for r in self._readings}
             self._moved = [r for r in readings if former.get(r.readout.name, r.text) != r.text and not r.partial]

@@ -315,7 +315,7 @@ def cell(card, grid, row, column):
 EXPLAINED = [
     # fold, grid, what the cell in row 5, column 2 explains, and what row 5, column 1 does
     ("asymmetry", "", "Separate: weights A", r"one looks at journey with 0\.\d{4}", r"one looks at Your with 0\.\d{4}"),
-    ("scaling", "numbers", "The Jacobian", r"∂p₅/∂s₂", r"∂p₅/∂s₁"),
+    ("scaling", "numbers", "Jacobian of draw", r"∂p₅/∂s₂", r"∂p₅/∂s₁"),
     ("dropout", "", "One draw of the weights", r"one → journey: 0\.\d+ × [01] / \(1 − 0\.5\) = ", r"one → Your: 0\.\d+ × [01]"),
 ]  # fmt: skip
 

@@ -423,3 +423,12 @@ def test_a_card_names_every_colour_and_keeps_room_for_its_texts():
     assert "--how-lines:1;--how-lines-narrow:3;" in figure._card.sheet.css
     assert '"head head"' in figure._card.sheet.css
     assert '"head" "main" "primary" "sentence" "side" "how" "foot" "fold"' in figure._card.sheet.css
+
+
+def test_a_value_that_changes_below_its_last_digit_is_shown_to_programs(shown):
+    figure, _ = shown
+    readings = figure._readings
+    figure._readings = [readings[0]._replace(value=-1), *readings[1:]]
+    figure._tell()
+    assert figure._readings == readings
+    assert f'data-value="{readings[0].value}"' in figure._numbers.object
