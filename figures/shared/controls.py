@@ -92,13 +92,14 @@ def _cell(state: FigureState, key: str, control: Control, note: str, bare: bool)
     row, column = getattr(state, key)
     rows, columns = sides(state, key)
     along = (
-        ("Row", {(i, column): _numbered(i, text) for i, text in enumerate(rows, 1)}),
-        ("Column", {(row, j): _numbered(j, text) for j, text in enumerate(columns, 1)}),
+        ("Row", row, {i: _numbered(i, text) for i, text in enumerate(rows, 1)}),
+        ("Column", column, {j: _numbered(j, text) for j, text in enumerate(columns, 1)}),
     )
+    # Each sends its own half, since the other half may be on its way.
     return "".join(
         f'<label class="field"><span class="label">{name}</span>'
-        f"{_select(key, name, options or {(row, column): '—'}, (row, column), disabled=not options)}</label>"
-        for name, options in along
+        f"{_select(f'{key}.{name.lower()}', name, options or {place: '—'}, place, disabled=not options)}</label>"
+        for name, place, options in along
     )
 
 

@@ -221,6 +221,7 @@ class LongRun(Choice):
         super().__init__(default, {most: f"{most:,}", 0: "0"}, label=f"Run {most:,} draws", kind="run", **more)
 
 
+HALVES = ("row", "column")  # of a cell: a control may set one alone, as `cell.row`
 FOLDS = {"none": "", "numbers": "numbers", "settings": "Settings", "code": "Code"}
 
 
@@ -307,9 +308,15 @@ class FigureState(param.Parameterized):
         """
         values = {name: getattr(self, name) for name in self.names()}
         notes, given = {}, set()
-        for key, text in pairs:
+        for whole, given_text in pairs:
+            key, _, half = whole.partition(".")
             if key not in values:
                 continue
+            text = given_text
+            if half in HALVES and isinstance(values[key], tuple):
+                text = ",".join(
+                    given_text if name == half else str(v) for name, v in zip(HALVES, values[key], strict=True)
+                )
             label = self.param[key].control.label
             try:
                 values[key], moved = self.read(key, text.strip(), values)

@@ -428,7 +428,7 @@ def test_the_sentence_is_spoken_once_it_stays(shared, reader):
     slider = card.control("slider", "d_k")
     for _ in range(10):
         slider.press("ArrowLeft")
-    expect(status).to_contain_text("16")
+    expect(status).to_contain_text("At width 2 ")
     assert len(status.evaluate("e => e.said")) <= 2
     reader.complain()
 

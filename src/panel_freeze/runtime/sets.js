@@ -291,11 +291,11 @@ function dragging(root, listener) {
     const values = list(field, 'values').length;
     const width = values > 60 ? 4 : 14; // pixels of a step
     let from = event.clientX;
+    field.setPointerCapture(event.pointerId); // the finger soon leaves a number
     const move = (/** @type {PointerEvent} */ now) => {
       const steps = Math.trunc((now.clientX - from) / width);
       if (!steps) return;
       from += steps * width;
-      field.setPointerCapture(now.pointerId);
       now.preventDefault();
       step(field, steps, listener);
     };
