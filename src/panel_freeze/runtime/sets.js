@@ -271,7 +271,8 @@ function pointing(root, listener) {
     clearTimeout(timer);
     timer = setTimeout(() => listener.point(cell ? pairsOf(cell) : null), cell ? 60 : 150);
   };
-  root.addEventListener('pointerover', (event) => {
+  // Not by pointerover, which stays inside a shadow root that the pointer does not leave.
+  root.addEventListener('pointermove', (event) => {
     if (event.pointerType !== 'mouse') return;
     const cell = setter(event);
     point(cell?.getAttribute('role') === 'gridcell' ? cell : undefined);
