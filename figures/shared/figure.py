@@ -171,7 +171,7 @@ class Figure(pn.viewable.Viewer):
         pairs = [(key, text) for key, text in pairs]
         if scene := dict(pairs).get("scene"):
             self.set_scene(scene)
-            return
+            pairs = [(key, text) for key, text in pairs if key != "scene"]  # set after it
         before = {key: getattr(self.state, key) for key, _ in pairs if key in self._inputs}
         notes = self.state.take(pairs)
         same = {key for key, value in before.items() if getattr(self.state, key) == value}
