@@ -203,7 +203,7 @@ class Numbers(param.List):
 
     def read(self, text: str) -> tuple[list[float], bool]:
         """Return the value a text stands for, and whether it was moved."""
-        parts = [part.strip(" ") for part in text.split(",")]
+        parts = text.split(",")
         fewest, most = self.bounds
         if not fewest <= len(parts) <= most:
             raise Unusable(f"it takes {fewest} to {most} numbers")
@@ -319,7 +319,7 @@ class FigureState(param.Parameterized):
                 )
             label = self.param[key].control.label
             try:
-                values[key], moved = self.read(key, text.strip(), values)
+                values[key], moved = self.read(key, _unpadded(text), values)
                 given.add(key)
                 if moved:
                     notes[key] = f"{label} was moved to {to_text(values[key])}: {_shorten(text)} is out of its bounds."
@@ -354,6 +354,11 @@ def _number(text: str, *, whole: bool, named: bool = False) -> Any:
 def _clamp(number: Any, bounds: tuple[Any, Any]) -> Any:
     low, high = bounds
     return type(number)(min(max(number, low), high)) if math.isfinite(number) else (high if number > 0 else low)
+
+
+def _unpadded(text: str) -> str:
+    """Return a text as it would stand in an address: who types may put spaces around a number."""
+    return ",".join(part.strip(" ") for part in text.split(","))
 
 
 def _shorten(text: str) -> str:

@@ -168,7 +168,11 @@ def test_link_shows_what_the_text_promises(shared, reader, numbers, link):
         if value != [to_text(defaults[key.partition(".")[2]])]
     }
     card.until(
-        lambda: {k: v for k, v in parse_qs(urlsplit(shared.page.url).query).items() if k.startswith(f"{name}.") and not k.endswith(".fold")},
+        lambda: {
+            k: v
+            for k, v in parse_qs(urlsplit(shared.page.url).query).items()
+            if k.startswith(f"{name}.") and not k.endswith(".fold")
+        },
         lambda found: found == state,
         f"the state {state} in the address",
     )

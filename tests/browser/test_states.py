@@ -47,6 +47,8 @@ def test_states_do_not_move_the_page_nor_change_a_number(visit, serve, faults, f
     faults |= {"bokeh.": "held", "python.": "held"}
     screen = {"viewport": {"width": width, "height": 900}, "device_scale_factor": scale}
     page = visit(serve(handler=faults.handler), wait="", reduced_motion="reduce", **screen)
+    page.page.wait_for_load_state("domcontentloaded")
+    page.page.evaluate("() => document.dispatchEvent(new Event('drawfigures'))")
     cards = [page.figure(name) for name in figures]
 
     def look(state):
