@@ -95,6 +95,8 @@ def test_no_part_of_a_figure_is_cut_at_320(narrow, figure):
         *card.stage.get_by_role("radiogroup").all(),
         *card.stage.locator("canvas").all()[:1],
     ):
+        if not control.is_visible():  # in a closed fold
+            continue
         box = control.bounding_box()
         assert box["width"] > 0
         assert box["x"] >= 0
