@@ -24,7 +24,7 @@ THINGS = """(stage) => {
     if (!height || !width) return 0;
     const down = Math.min(bottom, innerHeight) - Math.max(top, 0), across = Math.min(right, innerWidth) - Math.max(left, 0);
     // Half of it, or a good piece of a large one.
-    return down > 240 && across > 240 ? 1 : Math.max(0, down) * Math.max(0, across) / (height * width);
+    return down > 200 && across > 200 ? 1 : Math.max(0, down) * Math.max(0, across) / (height * width);
   };
   const look = (root) => {
     for (const e of root.querySelectorAll('*')) {
