@@ -7,7 +7,7 @@ parameter may be *of state and result*, it is a value or a function that returns
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from html import escape
 from typing import Any, NamedTuple
 
@@ -149,7 +149,6 @@ class Grid:
     texts: Of | None = None
     beside: Bars | None = None
     area: str = "main"
-    data_digits: int = field(default=0, repr=False)
 
     def render(self, s: Any, r: Any) -> str:
         """Return the panel as HTML."""

@@ -2,6 +2,8 @@
 // readouts change and come back, and shows what it found; with ?selftest=report it also posts that to the server it
 // came from, to the path "selftest-report" in the site's own folder.
 
+import { deep } from './show.js';
+
 const root = document.documentElement;
 const started = performance.now();
 /** @type {Record<string, number>} */
@@ -59,17 +61,6 @@ async function tryFigure(figure) {
 /** @param {HTMLElement} figure */
 function readouts(figure) {
   return deep(figure, '[data-readout]').map((element) => `${element.getAttribute('data-readout')}=${element.getAttribute('data-value')}`).join('\n');
-}
-
-/**
- * Elements below a root, in shadow roots too.
- * @param {Element | ShadowRoot} from
- * @param {string} selector
- * @returns {Element[]}
- */
-function deep(from, selector) {
-  const inner = [...from.querySelectorAll('*')].flatMap((element) => (element.shadowRoot ? deep(element.shadowRoot, selector) : []));
-  return [...from.querySelectorAll(selector), ...inner];
 }
 
 /**
