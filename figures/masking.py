@@ -324,16 +324,13 @@ def strip(s: State, way: Way, matrices: list[np.ndarray], broken: bool = False) 
 
 
 def softmax_of_vector(s: State, r: Run) -> str:
-    """Return the field for a vector, and the weight of each of its numbers as a column."""
+    """Return the weight of each number of the vector as a column, and below them its field."""
     weights = softmax(s.vector)
     zeros = [float(weight) for score, weight in zip(s.vector, weights, strict=True) if score == 0]
     said = f"A score of 0 is not a weight of 0: here it gets {fixed(zeros[0])}." if zeros and zeros[0] else ""
     names = [brief(score) if abs(score) < 1e4 else scientific(score, 0) for score in s.vector]
-    return (
-        f'<div class="vector">{render(s, "vector", s.notes)}'
-        f"{columns(weights, names, 'weight', [fixed(w) for w in weights], label='Softmax of the vector')}"
-        f"<p>{said}</p></div>"
-    )
+    drawn = columns(weights, names, "weight", [fixed(w) for w in weights], label="Softmax of the vector")
+    return f'<div class="vector">{drawn}{render(s, "vector", s.notes)}<p>{said}</p></div>'
 
 
 def texts(matrix: np.ndarray, lost: np.ndarray | None = None, instead: str = "") -> list[list[str]]:

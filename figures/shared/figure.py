@@ -335,7 +335,8 @@ class Figure(pn.viewable.Viewer):
         """Have the last state spoken, once it stays."""
         self._saying = None
         only = self._only_cell and self._how
-        self._spoken.show(f'<p role="status">{escape(said(self._explanation() if only else self.sentence()))}</p>')
+        text = self._explained(self.state.cell) if only else self.sentence()
+        self._spoken.show(f'<p role="status">{escape(said(text))}</p>')
 
     def _echo(self) -> str:
         """Return what the last change has changed, for narrow cards, where the numbers may be off the screen."""
@@ -347,10 +348,14 @@ class Figure(pn.viewable.Viewer):
         self._below.show(f'<div class="how">{self._explanation()}</div>')
 
     def _explanation(self) -> str:
+        """Return what is said of the cell that a mouse rests on, else of the selected one."""
         if self._how:
-            i, j = self._pointed or self.state.cell
-            return self._how(self.state, self.result, i - 1, j - 1)
+            return self._explained(self._pointed or self.state.cell)
         return self._note_of(self.state, self.result) if self._note_of else ""
+
+    def _explained(self, cell: tuple[int, int]) -> str:
+        i, j = cell
+        return str(self._how(self.state, self.result, i - 1, j - 1)) if self._how else ""
 
     def _tables(self, *, whole: bool = True) -> str:
         tables = (table for panel in self._panels for table in panel.data(self.state, self.result))

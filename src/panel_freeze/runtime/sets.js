@@ -278,6 +278,8 @@ function pointing(root, listener) {
     point(cell?.getAttribute('role') === 'gridcell' ? cell : undefined);
   });
   root.addEventListener('pointerleave', () => point(undefined));
+  // A cell chosen by key is explained from then on, not the one that the mouse has come to rest on.
+  root.addEventListener('keydown', () => clearTimeout(timer));
 }
 
 /**

@@ -221,6 +221,13 @@ def test_a_cell_alone_is_spoken_by_its_explanation(figure):
     assert figure._spoken.object == '<p role="status">It is 9, seen 1 times.</p>'
 
 
+def test_the_selected_cell_is_spoken_wherever_the_mouse_rests(figure):
+    figure.take([("cell", "2,1")])
+    figure.point([("cell", "2,2")])
+    figure._say()
+    assert figure._spoken.object == '<p role="status">cell 1, 0 of 4</p>'
+
+
 def test_pointing_explains_without_a_change(figure):
     query, state = dict(figure.query), figure.state.cell
     figure.point([("cell", "2,2")])
